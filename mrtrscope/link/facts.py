@@ -1,0 +1,224 @@
+"""What `link` makes of messages: exchanges, what a round asked, links, operations. Plain slotted classes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mrtrscope.wire.events import ABSENT, HttpExchange, Message, Peer
+
+META = "io.modelcontextprotocol/"
+META_VERSION = META + "protocolVersion"
+META_CAPABILITIES = META + "clientCapabilities"
+META_CLIENT_INFO = META + "clientInfo"
+
+MODERN, LEGACY, UNKNOWN = "modern", "legacy", "unknown"
+MODERN_SINCE = "2026-07-28"
+MRTR_METHODS = ("tools/call", "prompts/get", "resources/read")
+
+# Outcomes of an operation, as DESIGN words them.
+COMPLETE, FAILED, CANCELLED, LOST, OPEN, ABANDONED = "complete", "error", "cancelled", "lost", "open", "abandoned"
+
+# Grades of a link.
+EXACT, INFERRED, SUSPECT, AMBIGUOUS = "exact", "inferred", "suspect", "ambiguous"
+
+
+class Client:
+    """What is known of who sent a request; see "client" in DESIGN.
+
+    peer        id of the TCP connection or process
+    credential  16-byte digest of Authorization (salted per capture), b"" when there was none
+    info        clientInfo as canonical JSON, "" when absent
+    host        client address without its port, "" when unknown
+    """
+
+    __slots__ = ("credential", "host", "info", "peer")
+
+    def __init__(self, peer: str, credential: bytes = b"", info: str = "", host: str = "") -> None:
+        self.peer = peer
+        self.credential = credential
+        self.info = info
+        self.host = host
+
+    def surely_same(self, other: Client) -> bool:
+        if self.peer == other.peer:
+            return True
+        mine = (self.credential, self.info, self.host)
+        return all(mine) and mine == (other.credential, other.info, other.host)
+
+    def surely_other(self, other: Client) -> bool:
+        return bool(self.credential and other.credential and self.credential != other.credential)
+
+
+class Difference:
+    """One way in which a retry differs from what it should have been.
+
+    what   "state-changed", "state-dropped", "state-invented", "state-moved", "state-stale", "arguments-changed"
+    text   in words: "padding lost", "cut after 120 of 212 bytes", …
+    """
+
+    __slots__ = ("text", "what")
+
+    def __init__(self, what: str, text: str) -> None:
+        self.what = what
+        self.text = text
+
+
+class Ask:
+    """One `input_required` result, kept for the retries that may take it up (also long after).
+
+    key           key of the answer message             exchange  key of the request it answered
+    operation     key of the operation                  round     0 for the first exchange of the chain
+    t             when the answer arrived, microseconds
+    method, target, arguments   of the request (target: name or uri; arguments: {} when absent)
+    id_text       of the request                        client    who sent the request
+    state         requestState: ABSENT, or any JSON value (a str when the server kept the rules)
+    questions     inputRequests when it is an object, else {}
+    capabilities  clientCapabilities that the request declared, None when it declared none
+    answered      how many retries took it up so far
+    """
+
+    __slots__ = (
+        "answered", "arguments", "capabilities", "client", "exchange", "id_text", "key", "method", "operation",
+        "questions", "round", "state", "t", "target",
+    )  # fmt: skip
+
+    key: str
+    exchange: str
+    operation: str
+    round: int
+    t: int
+    method: str
+    target: str
+    arguments: Any
+    id_text: str | None
+    client: Client
+    state: Any
+    questions: dict[str, Any]
+    capabilities: dict[str, Any] | None
+    answered: int
+
+
+class Link:
+    """How a retry was joined to the result it takes up.
+
+    to          key of the `input_required` answer, None when ambiguous
+    ask         the result itself, None when ambiguous
+    grade       "exact", "inferred", "suspect", "ambiguous"
+    evidence    what agreed, strongest first: "state", "no-state", "keys", "arguments", "client"
+    candidates  keys of the answers that stand first (at most 256), `total` how many there are
+    differences what a suspect link differs in, and changed arguments of an exact one
+    strength    3: state equal (or both have none and keys agree); 2: arguments equal and keys meet, or arguments equal
+                and a state never issued; 1: less. See `chain_and_link` in the rule catalogue.
+    """
+
+    __slots__ = ("ask", "candidates", "differences", "evidence", "grade", "strength", "to", "total")
+
+    to: str | None
+    ask: Ask | None
+    grade: str
+    evidence: tuple[str, ...]
+    candidates: tuple[str, ...]
+    total: int
+    differences: tuple[Difference, ...]
+    strength: int
+
+
+class Exchange:
+    """A request and all that answers it. Its key is that of the request.
+
+    request       the request message
+    answer        the first final response, None while there is none
+    extra         further responses to it (at most 16 kept)
+    notes         notifications and other messages on its stream, in order (at most 256 kept, `noted` counts all)
+    dir           "c2s", or "s2c" when a server asked in the old way
+    method        "" when it is no string          target  name or uri, "" when there is none
+    era           "modern", "legacy" or "unknown", of this request     version  as declared or negotiated, "" unknown
+    capabilities  what the client declared for this request (legacy: in initialize), None when nothing was seen
+    client        who sent it
+    state         WAITING, ANSWERED, ASKED, FAILED, CANCELLED, LOST (see `pairing.NEXT`)
+    ask           what its answer asks when it is `input_required` to an MRTR method, else None
+    link          set on a retry
+    operation     the operation it belongs to
+    """
+
+    __slots__ = (
+        "answer", "ask", "cancel", "capabilities", "client", "dir", "era", "extra", "http", "link", "method",
+        "noted", "notes", "operation", "peer", "request", "state", "t_end", "target", "version",
+    )  # fmt: skip
+
+    request: Message
+    answer: Message | None
+    extra: list[Message]
+    notes: list[Message]
+    noted: int
+    dir: str
+    method: str
+    target: str
+    era: str
+    version: str
+    capabilities: dict[str, Any] | None
+    client: Client
+    peer: Peer
+    http: HttpExchange | None
+    state: str
+    t_end: int | None
+    cancel: Message | None
+    ask: Ask | None
+    link: Link | None
+    operation: Operation
+
+    @property
+    def key(self) -> str:
+        return self.request.key
+
+    @property
+    def t(self) -> int:
+        return self.request.t
+
+    @property
+    def arguments(self) -> Any:
+        """params.arguments, {} when absent (the two mean the same)."""
+        return self.request.params.get("arguments", {})
+
+    @property
+    def request_state(self) -> Any:
+        """params.requestState of the request, ABSENT when it has none."""
+        return self.request.params.get("requestState", ABSENT)
+
+    @property
+    def answers(self) -> Any:
+        """params.inputResponses of the request, ABSENT when it has none."""
+        return self.request.params.get("inputResponses", ABSENT)
+
+
+class Operation:
+    """What the user meant: one exchange, or a chain of them. Its key is that of its first request.
+
+    kind      "single", "mrtr", later "legacy", "task", "a2a", "subscription"
+    rounds    its exchanges in order of time that are still in memory (the store has them all)
+    count     how many rounds it has altogether
+    ids       id_text of every round so far (at most 256)
+    outcome   see the constants above
+    server, waiting   microseconds spent in the server, and between a question and its retry
+    """
+
+    __slots__ = (
+        "channel", "count", "facts", "findings", "ids", "key", "kind", "method", "outcome", "rounds", "server", "t",
+        "t_end", "target", "waiting",
+    )  # fmt: skip
+
+    key: str
+    t: int
+    t_end: int
+    kind: str
+    channel: str
+    method: str
+    target: str
+    rounds: list[Exchange]
+    count: int
+    ids: list[str]
+    outcome: str
+    server: int
+    waiting: int
+    findings: int
+    facts: dict[str, Any]

@@ -1,0 +1,135 @@
+"""What we hand out: the pydantic models behind every `--format json`, the store's readers and the views.
+
+They describe our output, never the traffic. Numbers (`m1`, `op1`, `f1`) are ranks in order of time, worked out when
+reading; keys are permanent. Times: `t` seconds since the Unix epoch (or of the transcript), durations seconds.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Source(_Model):
+    """Place in the file that was read, counted as the corpus does: a line (stdio), or a flow and an event of it."""
+
+    file: str
+    line: int | None = None
+    flow: int | None = None
+    event: int | None = None
+    offset: int | None = None  # byte in a journal
+
+
+class Message(_Model):
+    """One JSON-RPC value."""
+
+    m: str  # m1, m2, …
+    key: str
+    t: float
+    channel: str
+    client: str  # id of the TCP connection or process
+    dir: Literal["c2s", "s2c"]
+    kind: Literal["request", "response", "error", "notification", "invalid"]
+    id: Any = None  # as sent; null when absent, see id_text
+    id_text: str | None = None
+    method: str | None = None
+    target: str | None = None
+    operation: str | None = None  # op1, …
+    exchange: str | None = None  # m-number of its request
+    frames: list[str] = []
+    source: Source
+    size: int  # bytes of its text
+    era: str = "unknown"
+    oddities: list[str] = []
+    http: int | None = None  # number of the HTTP exchange in its journal
+    status: int | None = None  # HTTP status it came with
+
+
+class Link(_Model):
+    """How a retry was joined to the result that it takes up."""
+
+    to: str | None  # m-number of the answer
+    grade: Literal["exact", "inferred", "suspect", "ambiguous"]
+    evidence: list[str]
+    candidates: list[str]
+    total: int = 0  # how many candidates there are; the list stops at 256
+    differences: list[str] = []  # in words
+
+
+class Round(_Model):
+    """One exchange of an operation."""
+
+    request: str
+    answer: str | None
+    link: Link | None
+    state: str = ""  # waiting, answered, asked, failed, cancelled, lost
+    asks: list[str] = []  # keys of inputRequests
+    t: float = 0.0
+    t_answer: float | None = None
+    era: str = "unknown"
+    client: str = ""
+
+
+class Times(_Model):
+    server: float
+    waiting: float
+    total: float
+
+
+class Operation(_Model):
+    """What the user meant: one exchange, or a chain of them."""
+
+    id: str  # op1, …
+    key: str
+    t: float
+    kind: str
+    channel: str
+    method: str
+    target: str | None
+    outcome: Literal["complete", "error", "open", "abandoned", "cancelled", "lost"]
+    rounds: list[Round]
+    attached: list[str] = []
+    times: Times
+    findings: int
+    worst: Literal["must", "should", "info"] | None = None
+
+
+class Finding(_Model):
+    """One rule, one subject, the party at fault, what was seen, what was expected."""
+
+    id: str  # stable over re-reading
+    rule: str
+    level: Literal["must", "should", "info"]
+    keyword: str
+    party: Literal["client", "server", "either"]
+    at: str  # m3, or f12 for something that is no message
+    also: list[str] = []
+    operation: str | None = None
+    channel: str
+    t: float
+    saw: Any = None
+    expected: Any = None
+    text: str
+    rule_source: str  # page of the specification
+    source: Source
+    provisional: bool = False
+    because: str | None = None  # id of the finding that this one follows from
+    count: int = 1
+
+
+class Channel(_Model):
+    """One server side."""
+
+    name: str
+    transport: str
+    era: str
+    messages: int
+    operations: int
+    findings: int
+    server: str = ""
+    clients: list[str] = []

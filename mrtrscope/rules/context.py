@@ -1,0 +1,124 @@
+"""What a rule reads, and the finding it yields. A rule keeps no state of its own and asks no clock."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from mrtrscope.link.facts import Ask, Exchange, Link, Operation
+from mrtrscope.rules.catalogue import SEVERITY
+from mrtrscope.wire.events import Event
+
+if TYPE_CHECKING:
+    from mrtrscope.link.session import Channel
+    from mrtrscope.rules.registry import Rule
+
+SAW_LIMIT = 2000  # characters of `saw` and `expected` that a finding keeps
+
+
+class Finding:
+    """One rule, one subject, the party at fault, what was seen, what was expected.
+
+    id        stable over re-reading: digest of rule, subject and path
+    level     "must", "should" or "info"        keyword   as in the catalogue ("must-not", …, "advisory")
+    party     "client", "server" or "either"
+    at        key of the message or other event it is about     also   keys of others it names
+    operation key of the operation, "" when there is none
+    saw, expected   JSON values or text, bounded, None when there is nothing to say
+    text      one sentence: what is wrong here
+    provisional   True: an answer to finish(), may be gone when more traffic comes
+    because   id of the finding whose consequence this one is, "" when it stands by itself
+    """
+
+    __slots__ = ("also", "at", "because", "channel", "expected", "id", "keyword", "level", "operation", "party",
+                 "place", "provisional", "rule", "saw", "t", "text")  # fmt: skip
+
+    id: str
+    rule: str
+    level: str
+    keyword: str
+    party: str
+    at: str
+    also: tuple[str, ...]
+    operation: str
+    channel: str
+    t: int
+    saw: Any
+    expected: Any
+    text: str
+    place: dict[str, int] | None
+    provisional: bool
+    because: str
+
+
+class Context:
+    """Handed to every rule; the fields below are set anew for each subject.
+
+    exchange   the exchange that the subject belongs to, None when there is none
+    link, ask  of that exchange: how it was linked as a retry, and the result it takes up (None: no retry, or ambiguous)
+    channel    facts about the server side: see `link.session.Channel`
+    era, version   of the exchange, else of the channel ("unknown" / "")
+    transport  "http" or "stdio"
+    now        time of the subject, microseconds
+    """
+
+    __slots__ = ("ask", "channel", "era", "exchange", "link", "now", "operation", "rule", "tested_rules", "transport",
+                 "version")  # fmt: skip
+
+    exchange: Exchange | None
+    link: Link | None
+    ask: Ask | None
+    operation: Operation | None
+    channel: Channel
+    era: str
+    version: str
+    transport: str
+    now: int
+    rule: Rule
+    tested_rules: dict[tuple[str, str], int]
+
+    def tested(self) -> None:
+        """The sentence of the running rule applies to this subject and can be decided: it will count as exercised."""
+        key = (self.channel.name, self.rule.id)
+        self.tested_rules[key] = self.tested_rules.get(key, 0) + 1
+
+    def finding(
+        self,
+        subject: Event,
+        *,
+        saw: Any = None,
+        expected: Any = None,
+        also: Iterable[Event | str | None] = (),
+        text: str | None = None,
+        path: str = "",
+        level: str | None = None,
+        fault: str | None = None,
+    ) -> Finding:
+        """A finding of the running rule about `subject`.
+
+        also    events or their keys; None is passed over
+        text    default: the title of the rule
+        path    tells findings of one rule at one subject apart (a JSON path, a header name)
+        level   "info" where the detection of the catalogue says so; default by the keyword
+        fault   where the rule's party is "either" and the culprit is known
+        """
+        rule = self.rule
+        found = Finding()
+        found.rule = rule.id
+        found.keyword = rule.level
+        found.level = level or SEVERITY[rule.level]
+        found.party = fault or rule.fault
+        found.at = subject.key
+        found.id = hashlib.blake2b(f"{rule.id}\0{subject.key}\0{path}".encode(), digest_size=8).hexdigest()
+        found.also = tuple(a if isinstance(a, str) else a.key for a in also if a is not None)
+        found.operation = self.operation.key if self.operation is not None else ""
+        found.channel = subject.channel
+        found.t = subject.t
+        found.place = subject.place
+        found.saw = saw
+        found.expected = expected
+        found.text = text or rule.title
+        found.provisional = False
+        found.because = ""
+        return found
