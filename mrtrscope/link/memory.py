@@ -1,0 +1,57 @@
+"""What must be remembered for ever, behind one small interface: a dict here, an SQLite table for captures.
+
+Keys are 16-byte digests, values are text (JSON). A *space* names what is kept, e.g. "ask" or "tool". Two forms: `add`
+collects several values under a key, `set` keeps the last one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Protocol
+
+
+def digest(*parts: str | bytes) -> bytes:
+    """16 bytes that stand for the parts; parts cannot run into each other."""
+    h = hashlib.blake2b(digest_size=16)
+    for part in parts:
+        data = part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part
+        h.update(len(data).to_bytes(8, "little"))
+        h.update(data)
+    return h.digest()
+
+
+class Memory(Protocol):
+    """A place that outlives the frames; the core knows no more of it than this."""
+
+    def add(self, space: str, key: bytes, value: str) -> None:
+        """One more value under the key."""
+
+    def find(self, space: str, key: bytes, limit: int) -> tuple[list[str], int]:
+        """The first `limit` values under the key in order of adding, and how many there are."""
+
+    def set(self, space: str, key: bytes, value: str) -> None:
+        """Keep this value alone under the key (not to be mixed with `add` in one space)."""
+
+    def get(self, space: str, key: bytes) -> str | None:
+        """The value last set, None when there is none."""
+
+
+class DictMemory:
+    """Memory for tests and single files: lives and dies with the process."""
+
+    def __init__(self) -> None:
+        self._many: dict[tuple[str, bytes], list[str]] = {}
+        self._one: dict[tuple[str, bytes], str] = {}
+
+    def add(self, space: str, key: bytes, value: str) -> None:
+        self._many.setdefault((space, key), []).append(value)
+
+    def find(self, space: str, key: bytes, limit: int) -> tuple[list[str], int]:
+        values = self._many.get((space, key), [])
+        return values[:limit], len(values)
+
+    def set(self, space: str, key: bytes, value: str) -> None:
+        self._one[space, key] = value
+
+    def get(self, space: str, key: bytes) -> str | None:
+        return self._one.get((space, key))
