@@ -26,10 +26,9 @@ ROOT = Path(__file__).resolve().parent.parent
 SAMPLES = ROOT / "captures"
 """The small captures that travel with the repository (`captures/sample-*`)."""
 
-SHARED: Path | None = next(
-    (p for p in [ROOT.parent / "shared"] if (p / "spec" / "rules.yaml").is_file()), None
-)
-"""The large material beside the repository, None where there is none. Tests that read it are marked `shared`."""
+_BESIDE = ROOT.parent / "shared"
+SHARED: Path | None = _BESIDE if (_BESIDE / "spec" / "rules.yaml").is_file() else None
+"""The large material beside the repository, None where there is none. Tests reading it are marked `shared`."""
 
 IN_CI = os.environ.get("CI", "") not in ("", "0", "false")
 

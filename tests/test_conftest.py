@@ -22,7 +22,8 @@ def test_state_is_private(private_state: Path) -> None:
 def test_a_process_left_behind_is_named(no_survivors: Callable[[], list[str]]) -> None:
     orphan = (
         "import subprocess, sys\n"
-        "p = subprocess.Popen([sys.executable, '-c', 'input()'], stdin=subprocess.PIPE, start_new_session=True)\n"
+        "command = [sys.executable, '-c', 'input()']\n"
+        "p = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)\n"
         "print(p.pid, flush=True); sys.stdin.read()"
     )
     with subprocess.Popen([sys.executable, "-c", orphan], stdin=-1, stdout=-1, text=True) as parent:
