@@ -63,6 +63,34 @@ class Difference:
         self.text = text
 
 
+class Chain:
+    """What a chain of rounds amounted to up to one `input_required` result; goes with it into `Memory`, so that a rule
+    sees the same whether the earlier rounds were a moment or a million messages ago.
+
+    rounds     how many input_required results so far, this one included
+    ids        id_text of every request of the chain (the last 256)
+    asked      key -> digest of the question last asked under it (at most 256 keys), this result included
+    answered   key -> digest of the question that was answered under it
+    changed    keys of this result that were answered before and now ask something else
+    repeats    how many times in a row the same questions came again after every key was answered acceptably
+    quick      how many state-only results in a row were retried within 20 ms
+    kinds      methods of all questions so far ("elicitation/create", …)
+    first      key of the first request's message
+    """
+
+    __slots__ = ("answered", "asked", "changed", "first", "ids", "kinds", "quick", "repeats", "rounds")
+
+    rounds: int
+    ids: list[str]
+    asked: dict[str, str]
+    answered: dict[str, str]
+    changed: list[str]
+    repeats: int
+    quick: int
+    kinds: list[str]
+    first: str
+
+
 class Ask:
     """One `input_required` result, kept for the retries that may take it up (also long after).
 
@@ -74,11 +102,11 @@ class Ask:
     state         requestState: ABSENT, or any JSON value (a str when the server kept the rules)
     questions     inputRequests when it is an object, else {}
     capabilities  clientCapabilities that the request declared, None when it declared none
-    answered      how many retries took it up so far
+    chain         what came before it
     """
 
     __slots__ = (
-        "answered", "arguments", "capabilities", "client", "exchange", "id_text", "key", "method", "operation",
+        "arguments", "capabilities", "chain", "client", "exchange", "id_text", "key", "method", "operation",
         "questions", "round", "state", "t", "target",
     )  # fmt: skip
 
@@ -95,7 +123,7 @@ class Ask:
     state: Any
     questions: dict[str, Any]
     capabilities: dict[str, Any] | None
-    answered: int
+    chain: Chain
 
 
 class Link:
@@ -195,16 +223,16 @@ class Operation:
     """What the user meant: one exchange, or a chain of them. Its key is that of its first request.
 
     kind      "single", "mrtr", later "legacy", "task", "a2a", "subscription"
-    rounds    its exchanges in order of time that are still in memory (the store has them all)
-    count     how many rounds it has altogether
-    ids       id_text of every round so far (at most 256)
+    last      the exchange that came to it last, None when the operation was taken up again from `Memory`
+    count     how many rounds it has altogether (what the earlier ones were stands in `Ask.chain`)
+    open      how many of them wait for an answer
     outcome   see the constants above
     server, waiting   microseconds spent in the server, and between a question and its retry
     """
 
     __slots__ = (
-        "channel", "count", "facts", "findings", "ids", "key", "kind", "method", "outcome", "rounds", "server", "t",
-        "t_end", "target", "waiting",
+        "channel", "count", "key", "kind", "last", "method", "open", "outcome", "server", "t", "t_end", "target",
+        "waiting",
     )  # fmt: skip
 
     key: str
@@ -214,11 +242,9 @@ class Operation:
     channel: str
     method: str
     target: str
-    rounds: list[Exchange]
+    last: Exchange | None
     count: int
-    ids: list[str]
+    open: int
     outcome: str
     server: int
     waiting: int
-    findings: int
-    facts: dict[str, Any]

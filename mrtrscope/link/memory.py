@@ -27,7 +27,7 @@ class Memory(Protocol):
         """One more value under the key."""
 
     def find(self, space: str, key: bytes, limit: int) -> tuple[list[str], int]:
-        """The first `limit` values under the key in order of adding, and how many there are."""
+        """The last `limit` values under the key in order of adding, and how many there are."""
 
     def set(self, space: str, key: bytes, value: str) -> None:
         """Keep this value alone under the key (not to be mixed with `add` in one space)."""
@@ -48,7 +48,7 @@ class DictMemory:
 
     def find(self, space: str, key: bytes, limit: int) -> tuple[list[str], int]:
         values = self._many.get((space, key), [])
-        return values[:limit], len(values)
+        return values[-limit:], len(values)
 
     def set(self, space: str, key: bytes, value: str) -> None:
         self._one[space, key] = value
