@@ -1,7 +1,8 @@
-"""Our own copy of the facts of the rule catalogue (`catalogue.json`): which rules there are, and what each is about.
+"""Our own copy of the facts of the rule catalogue, `catalogue.json`: which rules there are, what each is about.
 
-An entry has: id, title, level, basis, party, transports, revisions, source (a list), observable, since (for a rule whose
-sentence is younger than the oldest revision it is applied to), conformance (check ids of the official suite).
+An entry has: id, title, level, basis, party, transports, revisions, source (a list), observable, since (for a
+rule whose sentence is younger than the oldest revision it is applied to), conformance (check ids of the official
+suite).
 """
 
 from __future__ import annotations
@@ -10,11 +11,15 @@ import json
 from importlib.resources import files
 from typing import Any
 
-ENTRIES: dict[str, dict[str, Any]] = {
-    entry["id"]: entry
-    for entry in json.loads(files("mrtrscope.rules").joinpath("catalogue.json").read_text(encoding="utf-8"))["rules"]
-}
+_TEXT = files("mrtrscope.rules").joinpath("catalogue.json").read_text(encoding="utf-8")
+ENTRIES: dict[str, dict[str, Any]] = {entry["id"]: entry for entry in json.loads(_TEXT)["rules"]}
 
 # What a keyword counts as where one asks "how bad".
-SEVERITY = {"must": "must", "must-not": "must", "should": "should", "should-not": "should", "advisory": "info"}
+SEVERITY = {
+    "must": "must",
+    "must-not": "must",
+    "should": "should",
+    "should-not": "should",
+    "advisory": "info",
+}
 RANK = {"info": 0, "should": 1, "must": 2}

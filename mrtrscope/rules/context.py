@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from mrtrscope.rules.catalogue import SEVERITY
 from mrtrscope.wire.events import Event
 
 if TYPE_CHECKING:
+    from mrtrscope.link.memory import Memory
     from mrtrscope.link.session import Channel
     from mrtrscope.rules.registry import Rule
 
@@ -28,11 +30,14 @@ class Finding:
     saw, expected   JSON values or text, bounded, None when there is nothing to say
     text      one sentence: what is wrong here
     provisional   True: an answer to finish(), may be gone when more traffic comes
+    path      what told it apart from other findings of the rule at this subject (a JSON path, a header name)
     because   id of the finding whose consequence this one is, "" when it stands by itself
     """
 
-    __slots__ = ("also", "at", "because", "channel", "expected", "id", "keyword", "level", "operation", "party",
-                 "place", "provisional", "rule", "saw", "t", "text")  # fmt: skip
+    __slots__ = (
+        "also", "at", "because", "channel", "expected", "id", "keyword", "level", "operation", "party",
+        "path", "place", "provisional", "rule", "saw", "t", "text",
+    )  # fmt: skip
 
     id: str
     rule: str
@@ -46,6 +51,7 @@ class Finding:
     t: int
     saw: Any
     expected: Any
+    path: str
     text: str
     place: dict[str, int] | None
     provisional: bool
@@ -56,15 +62,21 @@ class Context:
     """Handed to every rule; the fields below are set anew for each subject.
 
     exchange   the exchange that the subject belongs to, None when there is none
-    link, ask  of that exchange: how it was linked as a retry, and the result it takes up (None: no retry, or ambiguous)
+    link, ask  of that exchange: how it was linked as a retry, and the result it takes up (None: no retry,
+               or ambiguous)
     channel    facts about the server side: see `link.session.Channel`
     era, version   of the exchange, else of the channel ("unknown" / "")
     transport  "http" or "stdio"
     now        time of the subject, microseconds
+    subject    what the running rule was called with; None for a channel (an operation: its last request)
+    raised     findings about this subject so far, of other rules too
+    memory     what `link` keeps for ever, to read
     """
 
-    __slots__ = ("ask", "channel", "era", "exchange", "link", "now", "operation", "rule", "tested_rules", "transport",
-                 "version")  # fmt: skip
+    __slots__ = (
+        "ask", "channel", "era", "exchange", "link", "memory", "now", "operation", "raised", "rule",
+        "subject", "tested_rules", "transport", "version",
+    )  # fmt: skip
 
     exchange: Exchange | None
     link: Link | None
@@ -75,11 +87,14 @@ class Context:
     version: str
     transport: str
     now: int
+    subject: Event | None
+    raised: list[Finding]
+    memory: Memory
     rule: Rule
     tested_rules: dict[tuple[str, str], int]
 
     def tested(self) -> None:
-        """The sentence of the running rule applies to this subject and can be decided: it will count as exercised."""
+        """The sentence of the running rule applies here and can be decided: it counts as exercised."""
         key = (self.channel.name, self.rule.id)
         self.tested_rules[key] = self.tested_rules.get(key, 0) + 1
 
@@ -94,6 +109,7 @@ class Context:
         path: str = "",
         level: str | None = None,
         fault: str | None = None,
+        because: str | Finding = "",
     ) -> Finding:
         """A finding of the running rule about `subject`.
 
@@ -102,6 +118,7 @@ class Context:
         path    tells findings of one rule at one subject apart (a JSON path, a header name)
         level   "info" where the detection of the catalogue says so; default by the keyword
         fault   where the rule's party is "either" and the culprit is known
+        because the finding that this one follows from, or its id (see `finding_id`)
         """
         rule = self.rule
         found = Finding()
@@ -110,15 +127,33 @@ class Context:
         found.level = level or SEVERITY[rule.level]
         found.party = fault or rule.fault
         found.at = subject.key
-        found.id = hashlib.blake2b(f"{rule.id}\0{subject.key}\0{path}".encode(), digest_size=8).hexdigest()
+        found.id = finding_id(rule.id, subject.key, path)
         found.also = tuple(a if isinstance(a, str) else a.key for a in also if a is not None)
         found.operation = self.operation.key if self.operation is not None else ""
         found.channel = subject.channel
         found.t = subject.t
         found.place = subject.place
-        found.saw = saw
-        found.expected = expected
+        found.path = path
+        found.saw = bounded(saw)
+        found.expected = bounded(expected)
         found.text = text or rule.title
         found.provisional = False
-        found.because = ""
+        found.because = because if isinstance(because, str) else because.id
         return found
+
+
+def finding_id(rule: str, subject: str, path: str = "") -> str:
+    """The id that a finding of this rule at this subject has, whether or not there is one."""
+    # surrogates: a member name out of the traffic may hold a lone one
+    text = f"{rule}\0{subject}\0{path}".encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(text, digest_size=8).hexdigest()
+
+
+def bounded(value: Any) -> Any:
+    """The value when its JSON text is short, else the beginning of that text."""
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, str):
+        return value if len(value) <= SAW_LIMIT else f"{value[:SAW_LIMIT]}… ({len(value)} characters)"
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return value if len(text) <= SAW_LIMIT else f"{text[:SAW_LIMIT]}… ({len(text)} characters)"

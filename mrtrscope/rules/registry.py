@@ -1,11 +1,11 @@
 """How a rule is declared, and how the few rules that can apply to a subject are found.
 
-A rule is a generator function under `@rule(...)`. It gets the subject and a `Context`, returns early while the rule does
-not apply or cannot be told, calls `ctx.tested()` once the sentence applies and can be decided, and yields one finding per
-breach::
+A rule is a generator function under `@rule(...)`. It gets the subject and a `Context`, returns early while the
+rule does not apply or cannot be told, calls `ctx.tested()` once the sentence applies and can be decided, and
+yields one finding per breach::
 
-    @rule("mrtr/at-least-one-field", level=MUST, fault=SERVER, on=RESULT, eras=MODERN_ONLY, methods=MRTR_METHODS,
-          source="2026-07-28/basic/patterns/mrtr#server-requirements-basic-workflow")
+    @rule("mrtr/at-least-one-field", level=MUST, fault=SERVER, on=ASKED, eras=MODERN_ONLY,
+          source="2026-07-28/basic/patterns/mrtr#server-requirements-basic-workflow item 6")
     def asks_for_nothing(answer: Message, ctx: Context) -> Iterator[Finding]:
         '''InputRequiredResult has neither inputRequests nor requestState.
 
@@ -39,22 +39,25 @@ MUST, MUST_NOT, SHOULD, SHOULD_NOT, ADVISORY = "must", "must-not", "should", "sh
 CLIENT, SERVER, EITHER = "client", "server", "either"
 
 # Triggers: what a rule wants to be called with.
-REQUEST = "request"  # (Message, ctx): a request; ctx.exchange is its exchange, ctx.link and ctx.ask are set on a retry
+REQUEST = "request"  # (Message, ctx): a request; ctx.exchange is its exchange; ctx.link, ctx.ask: on a retry
 RESULT = "result"  # (Message, ctx): the first answer with a result; ctx.exchange.request is the request
 FAULT = "fault"  # (Message, ctx): the first answer with an error
 EXTRA = "extra"  # (Message, ctx): one more answer to a request that has one
 STRAY = "stray"  # (Message, ctx): a response or error that answers nothing known
 NOTIFICATION = "notification"  # (Message, ctx): ctx.exchange is that of its stream, None outside one
 INVALID = "invalid"  # (Message, ctx): a message of kind "invalid"
-ANY_MESSAGE = "message"  # (Message, ctx): every message, before the triggers above
+RETRY = "retry"  # (Message, ctx): a request linked as a retry, or carrying inputResponses or requestState
+ASKED = "asked"  # (Message, ctx): the first answer, with resultType "input_required", whatever the method
+RETRY_ANSWERED = "retry-answered"  # (Message, ctx): the first answer, result or error, to a request of RETRY
+ANY_MESSAGE = "message"  # (Message, ctx): every message
 NON_MESSAGE = "non-message"  # (NonMessage, ctx)
 SIGNAL = "signal"  # (Signal, ctx): `signals` narrows to some of them
 SETTLED = "settled"  # (Operation, ctx): an operation came to its end (any outcome but open)
 PRESENT = "present"  # (Operation, ctx): asked at finish() of operations still open; findings are provisional
 CHANNEL_PRESENT = "channel"  # (Channel, ctx): asked at finish() of every channel; findings are provisional
 TRIGGERS = frozenset({
-    REQUEST, RESULT, FAULT, EXTRA, STRAY, NOTIFICATION, INVALID, ANY_MESSAGE, NON_MESSAGE, SIGNAL, SETTLED, PRESENT,
-    CHANNEL_PRESENT,
+    REQUEST, RESULT, FAULT, EXTRA, STRAY, NOTIFICATION, INVALID, RETRY, ASKED, RETRY_ANSWERED, ANY_MESSAGE,
+    NON_MESSAGE, SIGNAL, SETTLED, PRESENT, CHANNEL_PRESENT,
 })  # fmt: skip
 
 MODERN_ONLY = frozenset({MODERN})
@@ -64,15 +67,17 @@ ANY_ERA = frozenset({MODERN, LEGACY, UNKNOWN})
 BOTH_TRANSPORTS = frozenset({"http", "stdio"})
 
 _SIGNALS = frozenset(
-    value for name, value in vars(events).items() if name.isupper() and isinstance(value, str) and name != "ABSENT"
+    value for name, value in vars(events).items() if name.isupper() and isinstance(value, str)
 )
 
 
 class Rule:
     """A registered rule: metadata, and the function that checks it."""
 
-    __slots__ = ("check", "dirs", "doc", "entry", "eras", "fault", "id", "level", "methods", "on", "order", "signals",
-                 "source", "title", "transports")  # fmt: skip
+    __slots__ = (
+        "check", "dirs", "doc", "entry", "eras", "fault", "id", "last", "level", "methods", "on", "order",
+        "signals", "source", "title", "transports",
+    )  # fmt: skip
 
     def __init__(self, **fields: Any) -> None:
         for name, value in fields.items():
@@ -92,6 +97,7 @@ class Rule:
     doc: str
     entry: dict[str, Any]
     order: int
+    last: bool
     check: Check
 
 
@@ -114,16 +120,18 @@ def rule(
     signals: Iterable[str] | None = None,
     dirs: Iterable[str] | None = None,
     transports: frozenset[str] | None = None,
+    last: bool = False,
 ) -> Callable[[F], F]:
     """Register the decorated generator function as the rule `id`.
 
     on        one trigger or several
-    eras      of the exchange (unknown era: rules bound to an era stay silent; signals and non-messages have the era of
-              their exchange, else that of their channel)
+    eras      of the exchange; what belongs to none has the era its own HTTP head declares, else its channel's
+              (unknown era: rules bound to an era stay silent)
     methods   only for exchanges (or notifications) with one of these methods; None: any
     signals   for SIGNAL: which
     dirs      "c2s" or "s2c": only for subjects in that direction; None: any
     transports  None: as the catalogue says
+    last      run after all others, to give way to what they raised (`ctx.raised`)
     """
     entry = catalogue.ENTRIES.get(id)
     if entry is None:
@@ -146,11 +154,23 @@ def rule(
         if "Why it matters:" not in doc:
             raise BadRule(f"{id}: the docstring says no 'Why it matters:'")
         RULES[id] = Rule(
-            id=id, level=level, fault=fault, on=triggers, eras=eras, source=source, doc=doc, check=check, entry=entry,
-            methods=frozenset(methods) if methods is not None else None, signals=wanted,
-            dirs=frozenset(dirs) if dirs else None, title=doc.strip().splitlines()[0].rstrip("."), order=len(RULES),
+            id=id,
+            level=level,
+            fault=fault,
+            on=triggers,
+            eras=eras,
+            methods=frozenset(methods) if methods is not None else None,
+            signals=wanted,
+            dirs=frozenset(dirs) if dirs else None,
             transports=transports if transports is not None else frozenset(entry["transports"]),
-        )  # fmt: skip
+            source=source,
+            title=doc.strip().splitlines()[0].rstrip("."),
+            doc=doc,
+            entry=entry,
+            order=len(RULES),
+            last=last,
+            check=check,
+        )
         return check
 
     return register
@@ -173,23 +193,28 @@ class Selector:
     """
 
     def __init__(self, rules: Iterable[Rule]) -> None:
-        self._rules = sorted(rules, key=lambda r: r.order)
-        self._cache: dict[tuple[str, str, str, str, str], tuple[Rule, ...]] = {}
-        self._methods = {m for r in self._rules for m in r.methods or ()} | {m for r in self._rules for m in r.signals or ()}
+        self._rules = sorted(rules, key=lambda r: (r.last, r.order))
+        self._cache: dict[tuple[tuple[str, ...], str, str, str, str], tuple[Rule, ...]] = {}
+        # Any other name matches as none does: a peer that invents methods cannot make the cache grow.
+        self._names = {
+            name for r in self._rules for narrow in (r.methods, r.signals) for name in narrow or ()
+        }
 
-    def matching(self, trigger: str, dir: str, era: str, transport: str, name: str) -> tuple[Rule, ...]:
-        """Rules for this trigger, direction, era, transport and method (for SIGNAL: name of the signal)."""
-        key = (trigger, dir, era, transport, name if name in self._methods else "")
+    def matching(
+        self, triggers: tuple[str, ...], dir: str, era: str, transport: str, name: str
+    ) -> tuple[Rule, ...]:
+        """Rules for any of these triggers, and this direction, era, transport and method (SIGNAL: signal)."""
+        key = (triggers, dir, era, transport, name if name in self._names else "")
         found = self._cache.get(key)
         if found is None:
             found = self._cache[key] = tuple(r for r in self._rules if _fits(r, *key))
         return found
 
 
-def _fits(rule: Rule, trigger: str, dir: str, era: str, transport: str, name: str) -> bool:
-    narrow = rule.signals if trigger == SIGNAL else rule.methods
+def _fits(rule: Rule, triggers: tuple[str, ...], dir: str, era: str, transport: str, name: str) -> bool:
+    narrow = rule.signals if triggers == (SIGNAL,) else rule.methods
     return (
-        trigger in rule.on
+        not rule.on.isdisjoint(triggers)
         and era in rule.eras
         and (transport in rule.transports or not transport)
         and (rule.dirs is None or not dir or dir in rule.dirs)

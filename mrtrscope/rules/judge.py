@@ -1,0 +1,194 @@
+"""The judge: gives each thing that happened to the rules that can apply to it, and collects what they find.
+
+The pipeline calls `on_message` for every message, `on_event` for everything that is none, `on_settled` when
+an operation came to its end, and `present` when somebody asks how things stand now. Lasting findings and
+counts are fetched by `take`.
+
+A subject that the recorder cut, that a person edited, or that the recording proxy said itself is shown to no
+rule: what is ours is blamed on nobody. An exception out of a rule is our bug: it costs that rule's word on that
+subject, never the message, and is counted in `failures`; where `strict` is set (tests) it is raised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from mrtrscope.link.facts import LEGACY, MODERN, UNKNOWN, Exchange, Operation
+from mrtrscope.link.memory import DictMemory, Memory
+from mrtrscope.link.session import Channel
+from mrtrscope.rules import registry as reg
+from mrtrscope.rules.context import Context, Finding
+from mrtrscope.rules.registry import Rule, Selector
+from mrtrscope.wire.events import Event, Message, NonMessage, Signal
+
+# What a message is to its exchange; the pipeline says which.
+ROLES = frozenset({reg.REQUEST, reg.RESULT, reg.FAULT, reg.EXTRA, reg.STRAY, reg.NOTIFICATION, reg.INVALID})
+
+
+class Judge:
+    """Runs the rules.
+
+    rules      default: all registered ones
+    memory     handed to rules as `ctx.memory`, to read what `link` keeps for ever
+    findings   lasting findings since the last `take()`
+    tested     (channel, rule id) -> how often the rule was exercised since then
+    failures   rule id -> [how often it raised, what it said first, key of that subject]
+    """
+
+    strict = False  # raise what a rule raises; tests set it on the class
+
+    def __init__(self, rules: Iterable[Rule] | None = None, memory: Memory | None = None) -> None:
+        self._select = Selector(reg.load().values() if rules is None else rules)
+        self.findings: list[Finding] = []
+        self.tested: dict[tuple[str, str], int] = {}
+        self.failures: dict[str, list[Any]] = {}
+        self._ctx = Context()
+        self._ctx.memory = DictMemory() if memory is None else memory
+        self._ctx.tested_rules = self.tested
+
+    def on_message(self, message: Message, role: str, exchange: Exchange | None, channel: Channel) -> None:
+        """Judge one message; `role` is what it is to `exchange` (one of `ROLES`)."""
+        if silent(message):
+            return
+        triggers = (reg.ANY_MESSAGE, role, *_nearer(message, role, exchange))
+        name = exchange.method if exchange is not None and role != reg.NOTIFICATION else message.method or ""
+        self._enter(message, exchange, channel)
+        self._run(triggers, message, message.dir, name)
+
+    def on_event(self, event: NonMessage | Signal, exchange: Exchange | None, channel: Channel) -> None:
+        """Judge what is no message; `exchange` is that of its stream or HTTP exchange, when there is one."""
+        if silent(event):
+            return
+        self._enter(event, exchange, channel)
+        if isinstance(event, Signal):
+            self._run((reg.SIGNAL,), event, event.dir, event.what)
+        else:
+            self._run((reg.NON_MESSAGE,), event, event.dir, exchange.method if exchange is not None else "")
+
+    def on_settled(self, operation: Operation, channel: Channel) -> None:
+        """Judge an operation that came to its end."""
+        self._enter_operation(operation, channel)
+        self._run((reg.SETTLED,), operation, "", operation.method)
+
+    def present(
+        self, operations: Iterable[tuple[Operation, Channel]], channels: Iterable[Channel]
+    ) -> list[Finding]:
+        """How things stand: findings about operations still open, and about channels. Nothing is kept."""
+        lasting, counts = self.findings, self._ctx.tested_rules
+        self.findings, self._ctx.tested_rules = [], {}
+        try:
+            for operation, channel in operations:
+                self._enter_operation(operation, channel)
+                self._run((reg.PRESENT,), operation, "", operation.method)
+            for channel in channels:
+                self._enter_channel(channel)
+                self._run((reg.CHANNEL_PRESENT,), channel, "", "")
+            found = self.findings
+        finally:
+            self.findings, self._ctx.tested_rules = lasting, counts
+        for finding in found:
+            finding.provisional = True
+        return found
+
+    def take(self) -> tuple[list[Finding], dict[tuple[str, str], int]]:
+        """Lasting findings and counts since the last call; forgets them."""
+        taken = self.findings, self.tested
+        self.findings, self.tested = [], {}
+        self._ctx.tested_rules = self.tested
+        return taken
+
+    def _enter(self, event: Event, exchange: Exchange | None, channel: Channel) -> None:
+        ctx = self._ctx
+        ctx.subject = event
+        ctx.exchange = exchange
+        ctx.channel = channel
+        ctx.now = event.t
+        ctx.transport = "stdio" if event.http is None and channel.transport == "stdio" else "http"
+        if exchange is None:
+            ctx.link = ctx.ask = ctx.operation = None
+            ctx.era, ctx.version = era_of(event, channel), ""
+        else:
+            ctx.link, ctx.operation = exchange.link, exchange.operation
+            ctx.ask = exchange.link.ask if exchange.link is not None else None
+            ctx.era, ctx.version = exchange.era, exchange.version
+
+    def _enter_operation(self, operation: Operation, channel: Channel) -> None:
+        self._enter_channel(channel)
+        last, ctx = operation.last, self._ctx
+        ctx.operation, ctx.now = operation, operation.t_end or operation.t
+        if last is not None:
+            ctx.subject, ctx.exchange, ctx.link = last.request, last, last.link
+            ctx.ask = last.link.ask if last.link is not None else None
+            ctx.era, ctx.version = last.era, last.version
+
+    def _enter_channel(self, channel: Channel) -> None:
+        ctx = self._ctx
+        ctx.subject = ctx.exchange = ctx.link = ctx.ask = ctx.operation = None
+        ctx.channel, ctx.transport, ctx.now = channel, channel.transport, 0
+        ctx.era, ctx.version = channel_era(channel), ""
+
+    def _run(self, triggers: tuple[str, ...], subject: Any, dir: str, name: str) -> None:
+        ctx = self._ctx
+        raised: list[Finding] = []
+        ctx.raised = raised
+        for rule in self._select.matching(triggers, dir, ctx.era, ctx.transport, name):
+            ctx.rule = rule
+            try:
+                raised.extend(rule.check(subject, ctx))
+            except Exception as error:
+                if self.strict:
+                    raise
+                self._failed(rule, error)
+        if raised:
+            self.findings.extend(raised)
+
+    def _failed(self, rule: Rule, error: Exception) -> None:
+        at = self._ctx.subject.key if self._ctx.subject is not None else self._ctx.channel.name
+        said = self.failures.setdefault(rule.id, [0, f"{type(error).__name__}: {error}"[:200], at])
+        said[0] += 1
+
+
+def silent(event: Event) -> bool:
+    """True for what nobody may be blamed for: cut, edited by a person, or said by the recording proxy."""
+    return event.cut or event.edited or (event.http is not None and event.http.ours and event.dir == "s2c")
+
+
+def _nearer(message: Message, role: str, exchange: Exchange | None) -> Iterator[str]:
+    """The narrower triggers of MRTR traffic, so that ordinary calls never meet those rules."""
+    if role == reg.REQUEST:
+        if is_retry(message, exchange):
+            yield reg.RETRY
+    elif role == reg.RESULT:
+        if message.result.get("resultType") == "input_required":
+            yield reg.ASKED
+        if exchange is not None and is_retry(exchange.request, exchange):
+            yield reg.RETRY_ANSWERED
+    elif role == reg.FAULT and exchange is not None and is_retry(exchange.request, exchange):
+        yield reg.RETRY_ANSWERED
+
+
+def is_retry(request: Message, exchange: Exchange | None) -> bool:
+    """The request carries answers or a state, or was linked to a question without."""
+    if exchange is not None and exchange.link is not None:
+        return True
+    params = request.params
+    return "inputResponses" in params or "requestState" in params
+
+
+def era_of(event: Event, channel: Channel) -> str:
+    """The era of something that belongs to no exchange: what it declares itself, else its channel's."""
+    if event.http is not None and event.dir == "c2s":
+        declared = event.http.request_header("mcp-protocol-version")
+        if declared:
+            return MODERN if declared >= "2026-07-28" else LEGACY
+    return channel_era(channel)
+
+
+def channel_era(channel: Channel) -> str:
+    """Purely modern, purely legacy, or not to be told."""
+    if channel.modern and not channel.initialized:
+        return MODERN
+    if channel.initialized and not channel.modern:
+        return LEGACY
+    return UNKNOWN
