@@ -1,8 +1,8 @@
-"""Our own copy of the facts of the rule catalogue, `catalogue.json`: which rules there are, what each is about.
+"""Our own copy of the facts of the rule catalogue, `catalogue.json`: which rules there are, about what.
 
 An entry has: id, title, level, basis, party, transports, revisions, source (a list), observable, since (for a
-rule whose sentence is younger than the oldest revision it is applied to), conformance (check ids of the official
-suite).
+rule whose sentence is younger than the oldest revision it is applied to), conformance (check ids of the
+official suite).
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ an operation came to its end, and `present` when somebody asks how things stand 
 counts are fetched by `take`.
 
 A subject that the recorder cut, that a person edited, or that the recording proxy said itself is shown to no
-rule: what is ours is blamed on nobody. An exception out of a rule is our bug: it costs that rule's word on that
-subject, never the message, and is counted in `failures`; where `strict` is set (tests) it is raised.
+rule: what is ours is blamed on nobody. An exception out of a rule is our bug: it costs that rule's word on
+that subject, never the message, and is counted in `failures`; where `strict` is set (tests) it is raised.
 """
 
 from __future__ import annotations

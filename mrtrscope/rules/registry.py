@@ -1,8 +1,8 @@
 """How a rule is declared, and how the few rules that can apply to a subject are found.
 
-A rule is a generator function under `@rule(...)`. It gets the subject and a `Context`, returns early while the
-rule does not apply or cannot be told, calls `ctx.tested()` once the sentence applies and can be decided, and
-yields one finding per breach::
+A rule is a generator function under `@rule(...)`. It gets the subject and a `Context`, returns early while
+the rule does not apply or cannot be told, calls `ctx.tested()` once the sentence applies and can be decided,
+and yields one finding per breach::
 
     @rule("mrtr/at-least-one-field", level=MUST, fault=SERVER, on=ASKED, eras=MODERN_ONLY,
           source="2026-07-28/basic/patterns/mrtr#server-requirements-basic-workflow item 6")
