@@ -8,11 +8,11 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from mrtrscope.link.facts import Ask, Exchange, Link, Operation
+from mrtrscope.link.memory import Memory, digest
 from mrtrscope.rules.catalogue import SEVERITY
 from mrtrscope.wire.events import Event
 
 if TYPE_CHECKING:
-    from mrtrscope.link.memory import Memory
     from mrtrscope.link.session import Channel
     from mrtrscope.rules.registry import Rule
 
@@ -70,12 +70,13 @@ class Context:
     now        time of the subject, microseconds
     subject    what the running rule was called with; None for a channel (an operation: its last request)
     raised     findings about this subject so far, of other rules too
+    lasting    False while somebody asks how things stand now (PRESENT): what is found is not kept
     memory     what `link` keeps for ever, to read
     """
 
     __slots__ = (
-        "ask", "channel", "era", "exchange", "link", "memory", "now", "operation", "raised", "rule",
-        "subject", "tested_rules", "transport", "version",
+        "ask", "channel", "era", "exchange", "lasting", "link", "memory", "now", "operation", "raised",
+        "rule", "subject", "tested_rules", "transport", "version",
     )  # fmt: skip
 
     exchange: Exchange | None
@@ -89,6 +90,7 @@ class Context:
     now: int
     subject: Event | None
     raised: list[Finding]
+    lasting: bool
     memory: Memory
     rule: Rule
     tested_rules: dict[tuple[str, str], int]
@@ -97,6 +99,18 @@ class Context:
         """The sentence of the running rule applies here and can be decided: it counts as exercised."""
         key = (self.channel.name, self.rule.id)
         self.tested_rules[key] = self.tested_rules.get(key, 0) + 1
+
+    def first(self, *what: str) -> bool:
+        """Whether the running rule asks this for the first time on this channel: "report once per server".
+
+        What is asked about is remembered for ever, except while `lasting` is False.
+        """
+        key = digest(self.rule.id, self.channel.name, *what)
+        if self.memory.get("once", key) is not None:
+            return False
+        if self.lasting:
+            self.memory.set("once", key, "1")
+        return True
 
     def finding(
         self,

@@ -11,7 +11,7 @@ that subject, never the message, and is counted in `failures`; where `strict` is
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from mrtrscope.link.facts import LEGACY, MODERN, UNKNOWN, Exchange, Operation
@@ -24,6 +24,8 @@ from mrtrscope.wire.events import Event, Message, NonMessage, Signal
 
 # What a message is to its exchange; the pipeline says which.
 ROLES = frozenset({reg.REQUEST, reg.RESULT, reg.FAULT, reg.EXTRA, reg.STRAY, reg.NOTIFICATION, reg.INVALID})
+
+BATCHES_ALLOWED = "2025-03-26"
 
 
 class Judge:
@@ -46,12 +48,13 @@ class Judge:
         self._ctx = Context()
         self._ctx.memory = DictMemory() if memory is None else memory
         self._ctx.tested_rules = self.tested
+        self._ctx.lasting = True
 
     def on_message(self, message: Message, role: str, exchange: Exchange | None, channel: Channel) -> None:
         """Judge one message; `role` is what it is to `exchange` (one of `ROLES`)."""
         if silent(message):
             return
-        triggers = (reg.ANY_MESSAGE, role, *_nearer(message, role, exchange))
+        triggers = _triggers(message, role, exchange)
         name = exchange.method if exchange is not None and role != reg.NOTIFICATION else message.method or ""
         self._enter(message, exchange, channel)
         self._run(triggers, message, message.dir, name)
@@ -76,7 +79,7 @@ class Judge:
     ) -> list[Finding]:
         """How things stand: findings about operations still open, and about channels. Nothing is kept."""
         lasting, counts = self.findings, self._ctx.tested_rules
-        self.findings, self._ctx.tested_rules = [], {}
+        self.findings, self._ctx.tested_rules, self._ctx.lasting = [], {}, False
         try:
             for operation, channel in operations:
                 self._enter_operation(operation, channel)
@@ -86,7 +89,7 @@ class Judge:
                 self._run((reg.CHANNEL_PRESENT,), channel, "", "")
             found = self.findings
         finally:
-            self.findings, self._ctx.tested_rules = lasting, counts
+            self.findings, self._ctx.tested_rules, self._ctx.lasting = lasting, counts, True
         for finding in found:
             finding.provisional = True
         return found
@@ -154,18 +157,20 @@ def silent(event: Event) -> bool:
     return event.cut or event.edited or (event.http is not None and event.http.ours and event.dir == "s2c")
 
 
-def _nearer(message: Message, role: str, exchange: Exchange | None) -> Iterator[str]:
-    """The narrower triggers of MRTR traffic, so that ordinary calls never meet those rules."""
+def _triggers(message: Message, role: str, exchange: Exchange | None) -> tuple[str, ...]:
+    """What a message sets off. Rounds have triggers of their own: ordinary calls never meet those rules."""
+    if message.batch is not None and (exchange is None or exchange.version != BATCHES_ALLOWED):
+        return (reg.BATCH,)
+    triggers: tuple[str, ...] = (reg.ANY_MESSAGE, role)
     if role == reg.REQUEST:
         if is_retry(message, exchange):
-            yield reg.RETRY
-    elif role == reg.RESULT:
+            triggers += (reg.RETRY,)
+    elif role in (reg.RESULT, reg.FAULT):
         if message.result.get("resultType") == "input_required":
-            yield reg.ASKED
+            triggers += (reg.ASKED,)
         if exchange is not None and is_retry(exchange.request, exchange):
-            yield reg.RETRY_ANSWERED
-    elif role == reg.FAULT and exchange is not None and is_retry(exchange.request, exchange):
-        yield reg.RETRY_ANSWERED
+            triggers += (reg.RETRY_ANSWERED,)
+    return triggers if message.batch is None else (*triggers, reg.BATCH)
 
 
 def is_retry(request: Message, exchange: Exchange | None) -> bool:

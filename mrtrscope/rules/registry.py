@@ -49,6 +49,7 @@ INVALID = "invalid"  # (Message, ctx): a message of kind "invalid"
 RETRY = "retry"  # (Message, ctx): a request linked as a retry, or carrying inputResponses or requestState
 ASKED = "asked"  # (Message, ctx): the first answer, with resultType "input_required", whatever the method
 RETRY_ANSWERED = "retry-answered"  # (Message, ctx): the first answer, result or error, to a request of RETRY
+BATCH = "batch"  # (Message, ctx): an element of a batch; outside 2025-03-26 no other rule sees it
 ANY_MESSAGE = "message"  # (Message, ctx): every message
 NON_MESSAGE = "non-message"  # (NonMessage, ctx)
 SIGNAL = "signal"  # (Signal, ctx): `signals` narrows to some of them
@@ -56,8 +57,8 @@ SETTLED = "settled"  # (Operation, ctx): an operation came to its end (any outco
 PRESENT = "present"  # (Operation, ctx): asked at finish() of operations still open; findings are provisional
 CHANNEL_PRESENT = "channel"  # (Channel, ctx): asked at finish() of every channel; findings are provisional
 TRIGGERS = frozenset({
-    REQUEST, RESULT, FAULT, EXTRA, STRAY, NOTIFICATION, INVALID, RETRY, ASKED, RETRY_ANSWERED, ANY_MESSAGE,
-    NON_MESSAGE, SIGNAL, SETTLED, PRESENT, CHANNEL_PRESENT,
+    REQUEST, RESULT, FAULT, EXTRA, STRAY, NOTIFICATION, INVALID, RETRY, ASKED, RETRY_ANSWERED, BATCH,
+    ANY_MESSAGE, NON_MESSAGE, SIGNAL, SETTLED, PRESENT, CHANNEL_PRESENT,
 })  # fmt: skip
 
 MODERN_ONLY = frozenset({MODERN})
