@@ -1,0 +1,84 @@
+"""Records the demo: which peers talk through which of our recorders, into one capture."""
+
+from __future__ import annotations
+
+import socket
+import sys
+from collections.abc import Callable, Iterable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from mrtrscope.demo.stage import Actor, DemoError, Stage
+
+STDIO, HTTP = "stdio", "http"
+STARTING, VISITING = 20.0, 30.0  # seconds, on a slow machine
+NEEDS = "mcp"
+MISSING = "the demo's client and server are built on the official SDK: pip install 'mrtrscope[demo]'"
+
+_PYTHON = (sys.executable, "-m")
+_SERVER = (*_PYTHON, "mrtrscope.demo.server")
+_CLIENTS = {"client": "mrtrscope.demo.client", "broken client": "mrtrscope.demo.broken_client"}
+
+
+def record(
+    capture: Path, transports: Iterable[str] = (STDIO, HTTP), say: Callable[[str], None] = lambda _: None
+) -> dict[str, Any]:
+    """Record both clients on each transport into `capture`; returns what each got, by transport and name.
+
+    DemoError when a part fails, Interrupted when a signal came; nothing runs any more after either.
+    """
+    if find_spec(NEEDS) is None:
+        raise DemoError(MISSING)
+    got: dict[str, Any] = {}
+    with Stage(capture) as stage:
+        web = _start_web(stage, capture) if HTTP in transports else None
+        if STDIO in transports:
+            say("stdio: client ⇄ mrtrscope wrap ⇄ server")
+            wrap = ("mrtrscope", "wrap", "--capture", str(capture), "--name", "bakery", "--")
+            got |= _visit(stage, STDIO, [*_PYTHON, *wrap, *_SERVER])
+        if web is not None:
+            url = web()
+            say("http: client ⇄ mrtrscope proxy (mitmproxy) ⇄ server")
+            got |= _visit(stage, HTTP, [url])
+    return got
+
+
+def _visit(stage: Stage, transport: str, target: list[str]) -> dict[str, Any]:
+    got = {}
+    for name, module in _CLIENTS.items():
+        actor = stage.start(f"{transport} {name}", *_PYTHON, module, *target)
+        got[f"{transport} {name}"] = stage.result(actor, VISITING)
+    return got
+
+
+def _start_web(stage: Stage, capture: Path) -> Callable[[], str]:
+    """Start the HTTP server and, once it listens, the proxy before it. What is returned waits for the proxy."""
+    server = stage.start("http server", *_SERVER, "--http")
+    url = stage.wait(lambda: server.said().partition("\n")[0], server, "said where it listens", STARTING)
+    origin = url.removesuffix("/mcp")
+    port = _free_port()
+    proxy = stage.start(
+        "proxy", *_PYTHON, "mrtrscope", "proxy",
+        "--capture", str(capture), "--target", origin, "--listen", f"127.0.0.1:{port}",
+    )  # fmt: skip
+
+    def ready() -> str:
+        stage.wait(lambda: _listens(proxy, port), proxy, "opened its port", STARTING)
+        return f"http://127.0.0.1:{port}/mcp"
+
+    return ready
+
+
+def _free_port() -> int:
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return int(s.getsockname()[1])
+
+
+def _listens(proxy: Actor, port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+    except OSError:
+        return False
+    return proxy.process.poll() is None
