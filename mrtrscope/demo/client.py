@@ -21,7 +21,7 @@ ANSWERS: dict[str, str | int] = {
     "people": 4,
     "size": "large",
     "day": "2027-03-01",
-    "words": "Happy birthday, Åsa",
+    "words": "For Åsa, 40 today",
     "name": "Åsa",
 }
 THINKING = 0.15  # seconds that the person behind this client takes to answer

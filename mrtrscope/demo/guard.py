@@ -2,9 +2,10 @@
 
 python guard.py COMMAND ARGS…
 
-The command gets a session of its own, so that a Ctrl-C at the terminal does not reach it, and as its stdin a
-pipe that ends when ours does. It is then told to end by SIGTERM, and after a grace the whole session is killed.
-However the starter went, by SIGKILL even, the kernel has closed its end of the pipe. Standard library only.
+The command gets a session of its own, so that a Ctrl-C at the terminal does not reach it, and as its stdin
+a pipe that ends when ours does. It is then told to end by SIGTERM, and after a grace the whole session is
+killed. However the starter went, by SIGKILL even, the kernel has closed its end of the pipe.
+Standard library only.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ def _signal_session(child: subprocess.Popen[bytes], number: int) -> None:
 
 
 def main(command: list[str]) -> int:
-    # Caught and passed over: only the pipe says when to end. A child does not inherit handlers, as it would SIG_IGN.
+    # Caught and passed over: only the pipe says when to end. Unlike SIG_IGN, a handler is not inherited.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD):
         signal.signal(number, lambda *_: None)
     woken, wake = os.pipe()

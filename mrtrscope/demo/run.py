@@ -53,7 +53,7 @@ def _visit(stage: Stage, transport: str, target: list[str]) -> dict[str, Any]:
 
 
 def _start_web(stage: Stage, capture: Path) -> Callable[[], str]:
-    """Start the HTTP server and, once it listens, the proxy before it. What is returned waits for the proxy."""
+    """Start the HTTP server and the proxy before it. What is returned waits for the proxy."""
     server = stage.start("http server", *_SERVER, "--http")
     url = stage.wait(lambda: server.said().partition("\n")[0], server, "said where it listens", STARTING)
     origin = url.removesuffix("/mcp")

@@ -1,7 +1,7 @@
 """The demo's server, on the official SDK: tools, a prompt and a resource that ask before they answer.
 
 python -m mrtrscope.demo.server            stdio
-python -m mrtrscope.demo.server --http     Streamable HTTP on a free port, named on stdout; ends with its stdin
+python -m mrtrscope.demo.server --http     Streamable HTTP; says its URL on stdout; ends with its stdin
 """
 
 from __future__ import annotations

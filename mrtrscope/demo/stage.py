@@ -63,8 +63,8 @@ class Actor:
 class Stage:
     """Everything that the demo starts, and the signals meanwhile.
 
-    A signal is only noted when it comes, and raised from the next wait, so that it can never fall between a start
-    and the moment at which we know of what was started.
+    A signal is only noted when it comes, and raised from the next wait, so that it can never fall between
+    a start and the moment at which we know of what was started.
     """
 
     SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -90,7 +90,7 @@ class Stage:
         return actor
 
     def wait[T](self, condition: Callable[[], T], actor: Actor, what: str, timeout: float) -> T:
-        """Until the condition is true. DemoError when its actor ended or time is up, Interrupted by a signal."""
+        """Until the condition is true. DemoError when its actor ended or time is up, Interrupted by signal."""
         end = time.monotonic() + timeout
         while True:
             if self._signal:
