@@ -90,7 +90,7 @@ class Stage:
         return actor
 
     def wait[T](self, condition: Callable[[], T], actor: Actor, what: str, timeout: float) -> T:
-        """Until the condition is true. DemoError when its actor ended or time is up, Interrupted by signal."""
+        """Until it is true; DemoError when its actor ended or time is up, Interrupted by a signal."""
         end = time.monotonic() + timeout
         while True:
             if self._signal:
