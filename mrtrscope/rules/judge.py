@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from mrtrscope.link.facts import LEGACY, MODERN, UNKNOWN, Exchange, Operation
+from mrtrscope.link.facts import LEGACY, META_VERSION, MODERN, UNKNOWN, Exchange, Operation
 from mrtrscope.link.memory import DictMemory, Memory
-from mrtrscope.link.session import Channel
+from mrtrscope.link.session import Channel, is_legacy, is_modern
 from mrtrscope.rules import registry as reg
 from mrtrscope.rules.context import Context, Finding
 from mrtrscope.rules.registry import Rule, Selector
@@ -51,7 +51,7 @@ class Judge:
         self._ctx.lasting = True
 
     def on_message(self, message: Message, role: str, exchange: Exchange | None, channel: Channel) -> None:
-        """Judge one message; `role` is what it is to `exchange` (one of `ROLES`)."""
+        """Judge one message; `role` is what it is to `exchange` (one of `ROLES`, "" when it is none of them)."""
         if silent(message):
             return
         triggers = _triggers(message, role, exchange)
@@ -183,10 +183,14 @@ def is_retry(request: Message, exchange: Exchange | None) -> bool:
 
 def era_of(event: Event, channel: Channel) -> str:
     """The era of something that belongs to no exchange: what it declares itself, else its channel's."""
-    if event.http is not None and event.dir == "c2s":
+    if isinstance(event, Message) and event.dir == "c2s" and is_modern(event.meta.get(META_VERSION)):
+        return MODERN
+    if event.http is not None:
         declared = event.http.request_header("mcp-protocol-version")
-        if declared:
-            return MODERN if declared >= "2026-07-28" else LEGACY
+        if is_modern(declared):
+            return MODERN
+        if is_legacy(declared):
+            return LEGACY
     return channel_era(channel)
 
 
