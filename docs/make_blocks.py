@@ -1,0 +1,92 @@
+"""Writes what the tool prints into the documents, between marks.
+
+python docs/make_blocks.py            writes
+python docs/make_blocks.py --check    says what is stale
+
+Under "<!-- run: mrtrscope list captures/sample-stdio -->" the fenced block gets the command and its output; what
+stands between "<!-- generated: rules -->" and "<!-- end -->" is made by a function of this module.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCUMENTS = ("README.md", *sorted(str(p.relative_to(ROOT)) for p in (ROOT / "docs").glob("*.md")))
+
+_BLOCK = re.compile(
+    r"^<!-- run: (?P<command>.+) -->\n```text\n(?P<output>.*?)^```$", re.MULTILINE | re.DOTALL
+)
+_TABLE = re.compile(
+    r"^<!-- generated: (?P<name>.+) -->\n(?P<text>.*?)^<!-- end -->$", re.MULTILINE | re.DOTALL
+)
+
+
+def run(command: str) -> str:
+    """What a command of ours prints on stdout when started in the repository; exit code 0 or 1."""
+    program, *arguments = shlex.split(command)
+    assert program == "mrtrscope", f"documents run mrtrscope only, not {program}"
+    with tempfile.TemporaryDirectory() as home:
+        private = {f"XDG_{name}_HOME": home for name in ("STATE", "CACHE", "CONFIG", "DATA")}
+        done = subprocess.run(
+            [sys.executable, "-m", "mrtrscope", *arguments],
+            cwd=ROOT, capture_output=True, text=True, encoding="utf-8", timeout=60,
+            env=os.environ | private | {"COLUMNS": "100", "LC_ALL": "C.UTF-8", "PYTHONPATH": str(ROOT)},
+        )  # fmt: skip
+    if done.returncode not in (0, 1) or "Traceback" in done.stderr:
+        raise RuntimeError(f"{command}: exit code {done.returncode}\n{done.stderr}")
+    return "".join(f"{line.rstrip()}\n" for line in done.stdout.splitlines())
+
+
+def rules_table() -> str:
+    """How many rules there are, by area and level."""
+    from mrtrscope.rules import catalogue, registry
+
+    counts: dict[str, Counter[str]] = {}
+    for rule in registry.load().values():
+        counts.setdefault(rule.id.partition("/")[0], Counter())[catalogue.SEVERITY[rule.level]] += 1
+    lines = ["| area | must | should | notes | together |", "|---|---:|---:|---:|---:|"]
+    for area, levels in sorted(counts.items()):
+        must, should, info = (levels[level] for level in ("must", "should", "info"))
+        lines.append(f"| `{area}` | {must} | {should} | {info} | {must + should + info} |")
+    return "\n".join(lines) + "\n"
+
+
+GENERATED: dict[str, Callable[[], str]] = {"rules": rules_table}
+
+
+def renewed(text: str) -> str:
+    """The document with every marked block made anew."""
+    text = _BLOCK.sub(
+        lambda m: f"<!-- run: {m['command']} -->\n```text\n$ {m['command']}\n{run(m['command'])}```", text
+    )
+    return _TABLE.sub(
+        lambda m: f"<!-- generated: {m['name']} -->\n{GENERATED[m['name']]()}<!-- end -->", text
+    )
+
+
+def main(arguments: list[str]) -> int:
+    stale = []
+    for name in DOCUMENTS:
+        path = ROOT / name
+        before = path.read_text(encoding="utf-8")
+        after = renewed(before)
+        if after != before:
+            stale.append(name)
+            if "--check" not in arguments:
+                path.write_text(after, encoding="utf-8")
+    done = "stale" if "--check" in arguments else "renewed"
+    print("\n".join(f"{name}: {done}" for name in stale) or "up to date")
+    return 1 if stale and "--check" in arguments else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
