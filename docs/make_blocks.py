@@ -3,7 +3,7 @@
 python docs/make_blocks.py            writes
 python docs/make_blocks.py --check    says what is stale
 
-Under "<!-- run: mrtrscope list captures/sample-stdio -->" the fenced block gets the command and its output; what
+Under "<!-- run: mrtrscope list captures/sample-stdio -->" the fenced block gets command and output; what
 stands between "<!-- generated: rules -->" and "<!-- end -->" is made by a function of this module.
 """
 
