@@ -51,7 +51,7 @@ class Judge:
         self._ctx.lasting = True
 
     def on_message(self, message: Message, role: str, exchange: Exchange | None, channel: Channel) -> None:
-        """Judge one message; `role` is what it is to `exchange` (one of `ROLES`, "" when it is none of them)."""
+        """Judge one message; `role` is what it is to `exchange` (one of `ROLES`, or "" for none)."""
         if silent(message):
             return
         triggers = _triggers(message, role, exchange)

@@ -1,8 +1,9 @@
 """Questions and answers, wherever a revision puts them.
 
-Since 2026-07-28 a question is an entry of `inputRequests` and its answer an entry of `inputResponses` in the
-retry; before, the server sent a request and the client a response. Rules about elicitation, sampling and roots
-are the same for both: they are declared with `on=QUESTION` or `on=ANSWER` and read `asked()` or `answered()`.
+Since 2026-07-28 a question is an entry of `inputRequests` and its answer an entry of `inputResponses` in
+the retry; before, the server sent a request and the client a response. Rules about elicitation, sampling and
+roots are the same for both: they are declared with `on=QUESTION` or `on=ANSWER` and read `asked()` or
+`answered()`.
 """
 
 from __future__ import annotations
