@@ -1,0 +1,143 @@
+"""Imports go one way; the lines of docs/architecture.md, as a table."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+
+# What each part may import of ours; a part is a module or a folder of `mrtrscope/`. What those may import, it may
+# too: the relation is closed below.
+DIRECTLY: dict[str, tuple[str, ...]] = {
+    # carries traffic
+    "frames": (),
+    "where": (),
+    "recorder": ("frames",),
+    "journal": ("recorder", "timeline"),
+    "timeline": ("journal",),
+    "tail": ("journal",),
+    "wrap": ("recorder", "where"),
+    "relay": ("recorder", "where"),
+    "tap": ("recorder",),
+    # judges
+    "wire": ("frames",),
+    "link": ("wire",),
+    "rules": ("link",),
+    "snapshot": ("link",),
+    "pipeline": ("rules", "snapshot"),
+    # reads and keeps
+    "sources": ("journal", "wire"),
+    "model": (),
+    "store": ("model", "pipeline"),
+    "analyse": ("store", "sources", "journal", "tail", "where"),
+    # shows and plays
+    "views": ("store",),
+    "replay": ("analyse", "views"),
+    "demo": (),
+    "cli": ("replay", "demo", "wrap", "relay", "tap"),
+    "__init__": (),
+    "__main__": ("cli",),
+    "addons": ("tap", "store", "where"),
+}
+
+CARRIERS = ("frames", "where", "recorder", "journal", "timeline", "wrap", "relay", "tap")
+"""Parts that import nothing but the standard library."""
+
+
+def closed(part: str) -> set[str]:
+    found: set[str] = set()
+    todo = [part]
+    while todo:
+        for name in DIRECTLY[todo.pop()]:
+            if name not in found:
+                found.add(name)
+                todo.append(name)
+    return found | {part}
+
+
+def part_of(module: str) -> str:
+    """`mrtrscope.tap_records` is a piece of `tap`, `mrtrscope.link.facts` of `link`."""
+    name = module.split(".")[1] if "." in module else "__init__"
+    return name if name in DIRECTLY else name.partition("_")[0] or name
+
+
+def sources() -> Iterator[tuple[str, Path]]:
+    for path in sorted((ROOT / "mrtrscope").rglob("*.py")):
+        module = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+        yield module, path
+    for path in sorted((ROOT / "addons").glob("*.py")):
+        yield f"addons.{path.stem}", path
+
+
+def is_type_checking(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING")
+
+
+def is_module(name: str) -> bool:
+    return (ROOT / "mrtrscope" / name).is_dir() or (ROOT / "mrtrscope" / f"{name}.py").is_file()
+
+
+def imports(tree: ast.AST) -> Iterator[str]:
+    """Names of all that is imported, inside functions too; what only the type checker sees apart."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, "imports here name the whole module"
+            yield node.module or ""
+            if node.module == "mrtrscope":
+                yield from (f"mrtrscope.{alias.name}" for alias in node.names if is_module(alias.name))
+        elif not is_type_checking(node):
+            yield from imports(node)
+
+
+SOURCES = list(sources())
+
+
+@pytest.mark.parametrize(("module", "path"), SOURCES, ids=[module for module, _ in SOURCES])
+def test_imports_only_what_lies_below(module: str, path: Path) -> None:
+    part = "addons" if module.startswith("addons.") else part_of(module)
+    assert part in DIRECTLY, f"say in docs/architecture.md and here where {module} belongs"
+    allowed = closed(part)
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    ours = {name for name in imports(tree) if name.startswith("mrtrscope.")}
+    assert {name for name in ours if part_of(name) not in allowed} == set()
+    if part in CARRIERS:
+        theirs = {name.partition(".")[0] for name in imports(tree)} - {"mrtrscope"}
+        assert theirs - sys.stdlib_module_names == set()
+
+
+def test_nothing_below_imports_what_is_above() -> None:
+    """Two modules that read one folder between them, journal and timeline, are one part in two files."""
+    for part in DIRECTLY:
+        for other in closed(part) - {part}:
+            if {part, other} != {"journal", "timeline"}:
+                assert part not in closed(other), f"{part} and {other} import each other"
+
+
+@pytest.mark.parametrize("module", ["frames", "where", "recorder", "journal", "wrap", "relay", "tap"])
+def test_what_carries_traffic_loads_the_standard_library_alone(module: str) -> None:
+    """Looked at in a fresh interpreter: also what is imported by what is imported."""
+    code = (
+        "import sys; before = set(sys.modules)\n"
+        f"import mrtrscope.{module}\n"
+        "new = {name.partition('.')[0] for name in set(sys.modules) - before}\n"
+        "print(*sorted(new - sys.stdlib_module_names - {'mrtrscope'}))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout.split() == []
+
+
+@pytest.mark.parametrize(("module", "path"), SOURCES, ids=[module for module, _ in SOURCES])
+def test_a_module_says_what_it_is_for_and_stays_small(module: str, path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert ast.get_docstring(ast.parse(text)), "its first line says what it is for"
+    assert text.count("\n") <= 400, "what could move into a module of its own?"
