@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from mrtrscope import snapshot
 from mrtrscope.frames import Frame
 from mrtrscope.link.facts import Exchange, Operation
+from mrtrscope.link.linker import Linker
 from mrtrscope.link.memory import Memory
 from mrtrscope.link.session import Channel
 from mrtrscope.rules.context import Finding
+from mrtrscope.rules.judge import Judge
 from mrtrscope.wire.events import Message, NonMessage, Signal
+from mrtrscope.wire.reader import Reader
 
 
 class Batch:
@@ -50,28 +56,81 @@ class Pipeline:
     """Bytes in, values out.
 
     memory   see `link.memory`          salt   of this capture, for digests of credentials
+    judge    whether the rules are run
     """
 
     def __init__(self, memory: Memory, salt: bytes = b"", judge: bool = True) -> None:
-        raise NotImplementedError
+        self._memory = memory
+        self.reader = Reader()
+        self.linker = Linker(memory, salt, self)
+        self.judge = Judge(memory=memory) if judge else None
+        self._batch = Batch()
+
+    def source(self, journal: str, header: dict[str, Any]) -> None:
+        """Introduce a journal before its first frame; `header` is its first line."""
+        self.reader.source(journal, header)
 
     def feed(self, frame: Frame) -> None:
         """Take one frame, in order of time."""
-        raise NotImplementedError
+        for event in self.reader.feed(frame):
+            self.linker.feed(event)
 
     def drain(self) -> Batch:
         """What is new or changed; forgets it."""
-        raise NotImplementedError
+        batch, self._batch = self._batch, Batch()
+        batch.channels = self.linker.sessions.channels
+        if self.judge is not None:
+            batch.findings, batch.tested = self.judge.take()
+        return batch
 
     def finish(self) -> Present:
         """What is open, lost, undecided now; ends nothing, may be asked again after more frames."""
-        raise NotImplementedError
+        present = Present()
+        operations = self.linker.operations
+        present.outcomes = operations.present(self.linker.now)
+        channels = self.linker.sessions.channels
+        if self.judge is not None:
+            # Rules read the outcome as it is now; the operation itself goes on unchanged.
+            still = []
+            for key, outcome in present.outcomes.items():
+                operation = operations.open[key]
+                channel = channels.get(operation.channel)
+                if channel is not None:
+                    still.append((operation.at_present(outcome), channel))
+            present.findings = self.judge.present(still, channels.values())
+        return present
 
     def snapshot(self) -> bytes:
-        """The checkpoint: all state that is not in `memory`, as JSON text."""
-        raise NotImplementedError
+        """The checkpoint: all state that is not in `memory`, as JSON text. Call it after `drain()`."""
+        return snapshot.dump([self.reader, self.linker], {"memory": self._memory, "sink": self})
 
     @classmethod
-    def restore(cls, state: bytes, memory: Memory) -> Pipeline:
+    def restore(cls, state: bytes, memory: Memory, salt: bytes = b"", judge: bool = True) -> Pipeline:
         """A pipeline that goes on where the one that made the snapshot stood; ValueError when it cannot."""
-        raise NotImplementedError
+        pipeline = cls(memory, salt, judge)
+        loaded = snapshot.load(state, {"memory": memory, "sink": pipeline})
+        if type(loaded) is not list or [type(part) for part in loaded] != [Reader, Linker]:
+            raise ValueError("no checkpoint of a pipeline")
+        pipeline.reader, pipeline.linker = loaded
+        return pipeline
+
+    # -- what the linker tells (see `link.linker.Sink`)
+
+    def message(self, message: Message, role: str, exchange: Exchange | None, operation: str) -> None:
+        self._batch.messages.append((message, exchange.key if exchange is not None else "", operation))
+        if self.judge is not None:
+            self.judge.on_message(message, role, exchange, self.linker.channel(message))
+
+    def event(self, event: NonMessage | Signal, exchange: Exchange | None) -> None:
+        self._batch.events.append(event)
+        if self.judge is not None:
+            self.judge.on_event(event, exchange, self.linker.channel(event))
+
+    def changed(self, exchange: Exchange) -> None:
+        self._batch.exchanges[exchange.key] = exchange
+        self._batch.operations[exchange.operation.key] = exchange.operation
+
+    def settled(self, operation: Operation) -> None:
+        self._batch.operations[operation.key] = operation
+        if self.judge is not None:
+            self.judge.on_settled(operation, self.linker.sessions.channels[operation.channel])

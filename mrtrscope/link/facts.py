@@ -16,7 +16,14 @@ MODERN_SINCE = "2026-07-28"
 MRTR_METHODS = ("tools/call", "prompts/get", "resources/read")
 
 # Outcomes of an operation, as DESIGN words them.
-COMPLETE, FAILED, CANCELLED, LOST, OPEN, ABANDONED = "complete", "error", "cancelled", "lost", "open", "abandoned"
+COMPLETE, FAILED, CANCELLED, LOST, OPEN, ABANDONED = (
+    "complete",
+    "error",
+    "cancelled",
+    "lost",
+    "open",
+    "abandoned",
+)
 
 # Grades of a link.
 EXACT, INFERRED, SUSPECT, AMBIGUOUS = "exact", "inferred", "suspect", "ambiguous"
@@ -248,3 +255,11 @@ class Operation:
     outcome: str
     server: int
     waiting: int
+
+    def at_present(self, outcome: str) -> Operation:
+        """A copy that says how the operation stands now; see `Pipeline.finish`."""
+        copy = Operation()
+        for name in Operation.__slots__:
+            setattr(copy, name, getattr(self, name))
+        copy.outcome = outcome
+        return copy

@@ -1,11 +1,29 @@
-"""Facts about a channel that several rules need: era, server and client declarations, definitions seen.
+"""Who talks to whom in which revision: channels, sessions, clients, and the era of a request.
 
-Computed once here, read by rules. What has to be remembered for ever goes through `Memory`.
+Computed once here, read by rules. What has to outlive the frames goes through `Memory`.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
+from collections.abc import Mapping
 from typing import Any
+
+from mrtrscope.link.canonical import canonical
+from mrtrscope.link.facts import (
+    LEGACY,
+    META_CAPABILITIES,
+    META_CLIENT_INFO,
+    META_VERSION,
+    MODERN,
+    MODERN_SINCE,
+    UNKNOWN,
+    Client,
+    Exchange,
+)
+from mrtrscope.link.memory import Memory, digest
+from mrtrscope.wire.events import HttpExchange, Message, Peer
 
 
 class Channel:
@@ -13,6 +31,7 @@ class Channel:
 
     name        see DESIGN            transport   "stdio" or "http"
     modern, legacy   how many requests of each era were answered; `initialized` successful handshakes
+    facts       what rules on this channel need to have seen, by area; JSON values only, bounded by who writes them
     """
 
     __slots__ = ("facts", "initialized", "legacy", "modern", "name", "transport")
@@ -24,3 +43,150 @@ class Channel:
         self.legacy = 0
         self.initialized = 0
         self.facts: dict[str, Any] = {}
+
+
+class Declared:
+    """What a request says about itself, directly or through the session it belongs to.
+
+    era, version   see `Exchange`          capabilities   None when nothing was declared
+    info           clientInfo as canonical JSON, "" when absent
+    """
+
+    __slots__ = ("capabilities", "era", "info", "version")
+
+    def __init__(self, era: str, version: str, capabilities: dict[str, Any] | None, info: str) -> None:
+        self.era = era
+        self.version = version
+        self.capabilities = capabilities
+        self.info = info
+
+
+def is_modern(version: object) -> bool:
+    """Whether a protocol version string is 2026-07-28 or later."""
+    return type(version) is str and len(version) == 10 and version >= MODERN_SINCE and version[:4].isdigit()
+
+
+def is_legacy(version: object) -> bool:
+    """Whether a protocol version string is one of the dated revisions before 2026-07-28."""
+    return (
+        type(version) is str
+        and len(version) == 10
+        and "2024-" <= version < MODERN_SINCE
+        and version[:4].isdigit()
+    )
+
+
+def scope_of(peer: Peer, channel: str, http: HttpExchange | None) -> str:
+    """Within what ids and tokens are one namespace: a process, an HTTP session, else all of a channel."""
+    if http is None:
+        return peer.id
+    session = http.request_header("mcp-session-id") or http.response_header("mcp-session-id")
+    return f"{channel}\0{session}" if session else f"{channel}\0"
+
+
+class Sessions:
+    """Remembers handshakes and channels; tells what a request declares."""
+
+    def __init__(self, memory: Memory, salt: bytes) -> None:
+        self._memory = memory
+        self._salt = salt
+        self.channels: dict[str, Channel] = {}
+        self._held: dict[str, str] = {}  # clientInfo objects by their text, so that equal ones are one string
+
+    def channel(self, name: str, transport: str) -> Channel:
+        found = self.channels.get(name)
+        if found is None:
+            found = self.channels[name] = Channel(name, transport)
+        return found
+
+    def declared(self, request: Message) -> Declared:
+        """Era, version, capabilities and clientInfo of a request (`era` and `revisions` in the rule catalogue)."""
+        meta = request.meta
+        version = meta.get(META_VERSION)
+        http = request.http
+        header = http.request_header("mcp-protocol-version") if http is not None else None
+        if type(version) is str and is_modern(version):
+            return Declared(MODERN, version, _dict_or_none(meta.get(META_CAPABILITIES)), self._info(meta))
+        if is_modern(header):
+            return Declared(MODERN, str(header), _dict_or_none(meta.get(META_CAPABILITIES)), self._info(meta))
+        if request.method == "initialize":
+            return self._of_initialize(request)
+        session = self._session(request)
+        if session is not None:
+            return Declared(LEGACY, session["version"], session["capabilities"], session["info"])
+        if is_legacy(header):
+            return Declared(LEGACY, str(header), None, "")
+        return Declared(UNKNOWN, "", _dict_or_none(meta.get(META_CAPABILITIES)), self._info(meta))
+
+    def _of_initialize(self, request: Message) -> Declared:
+        params = request.params
+        info = params.get("clientInfo")
+        wanted = params.get("protocolVersion")
+        return Declared(
+            LEGACY,
+            wanted if type(wanted) is str and is_legacy(wanted) else "",
+            _dict_or_none(params.get("capabilities")),
+            canonical(info) if type(info) is dict else "",
+        )
+
+    def _info(self, meta: Mapping[str, Any]) -> str:
+        info = meta.get(META_CLIENT_INFO)
+        if type(info) is not dict:
+            return ""
+        text = canonical(info)
+        if len(self._held) > 256:
+            self._held.clear()
+        return self._held.setdefault(text, text)
+
+    def initialized(self, exchange: Exchange) -> None:
+        """A handshake succeeded: from now on this session (or connection, or process) is legacy."""
+        answer = exchange.answer
+        if answer is None or not answer.result:
+            return
+        version = answer.result.get("protocolVersion")
+        exchange.version = version if type(version) is str else exchange.version
+        params = exchange.request.params
+        info = params.get("clientInfo")
+        text = json.dumps({
+            "version": exchange.version,
+            "capabilities": _dict_or_none(params.get("capabilities")),
+            "info": canonical(info) if type(info) is dict else "",
+        })  # fmt: skip
+        http = exchange.http
+        session = http.response_header("mcp-session-id") if http is not None else None
+        key = (
+            digest("session", exchange.request.channel, session)
+            if session
+            else digest("peer", exchange.peer.id)
+        )
+        self._memory.set("session", key, text)
+
+    def _session(self, request: Message) -> dict[str, Any] | None:
+        http = request.http
+        session = http.request_header("mcp-session-id") if http is not None else None
+        key = digest("session", request.channel, session) if session else digest("peer", request.peer.id)
+        text = self._memory.get("session", key)
+        if text is None:
+            return None
+        found: dict[str, Any] = json.loads(text)
+        return found
+
+    def client(self, request: Message, declared: Declared) -> Client:
+        """Who sent the request, as far as it can be told."""
+        http = request.http
+        if http is None:
+            return Client(request.peer.id, b"", declared.info, "")
+        credential = http.request_header("authorization") or ""
+        token = hashlib.blake2b(
+            credential.encode("latin-1", "replace"), digest_size=16, key=self._salt
+        ).digest()
+        return Client(
+            request.peer.id,
+            token if credential else b"",
+            declared.info,
+            request.peer.address.rpartition(":")[0],
+        )
+
+
+def _dict_or_none(value: Any) -> dict[str, Any] | None:
+    return value if type(value) is dict else None

@@ -1,0 +1,54 @@
+"""One spelling for equal JSON values, so that they can be compared and digested.
+
+Member order is irrelevant and 1 equals 1.0 (`comparison` in the rule catalogue); True stays apart from 1.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+_encode = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
+
+
+def canonical(value: Any) -> str:
+    """JSON text that is equal exactly for values that are equal as JSON."""
+    text = _encode(value)
+    # Only a float can make the text differ for equal numbers; floats are rare, so look before paying for the walk.
+    if ("." in text or "e" in text or "E" in text) and _holds_float(value):
+        text = _encode(_whole(value))
+    return text
+
+
+def _holds_float(value: Any) -> bool:
+    if type(value) is float:
+        return True
+    if type(value) is dict:
+        return any(map(_holds_float, value.values()))
+    return type(value) is list and any(map(_holds_float, value))
+
+
+def _whole(value: Any) -> Any:
+    if type(value) is float:
+        return int(value) if value.is_integer() else value
+    if type(value) is dict:
+        return {k: _whole(v) for k, v in value.items()}
+    return [_whole(v) for v in value] if type(value) is list else value
+
+
+def difference(a: Any, b: Any, path: str = "") -> str | None:
+    """JSON pointer of the first place where two values differ, None when they are equal as JSON."""
+    if type(a) is dict and type(b) is dict:
+        for key in [*a, *(k for k in b if k not in a)]:
+            step = f"{path}/{key.replace('~', '~0').replace('/', '~1')}"
+            if key not in a or key not in b:
+                return step
+            if (found := difference(a[key], b[key], step)) is not None:
+                return found
+        return None
+    if type(a) is list and type(b) is list:
+        for n, (x, y) in enumerate(zip(a, b, strict=False)):
+            if (found := difference(x, y, f"{path}/{n}")) is not None:
+                return found
+        return None if len(a) == len(b) else f"{path}/{min(len(a), len(b))}"
+    return None if canonical(a) == canonical(b) else path

@@ -1,0 +1,355 @@
+"""Takes the events of the wire in order of time and says what each one is to what went before.
+
+For every event `feed` calls the sink it was given::
+
+    sink.message(message, role, exchange, operation key)    role: see `rules.registry`, "" where no rule applies
+    sink.event(event, exchange)                             non-messages and signals
+    sink.changed(exchange)                                  new or changed; with it its operation
+    sink.settled(operation)                                 came to its end, or will no longer be looked at
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from mrtrscope.link.facts import LEGACY, MODERN, Exchange, Operation
+from mrtrscope.link.memory import Memory
+from mrtrscope.link.operations import Operations, target_of
+from mrtrscope.link.pairing import ASKED, CANCEL, CUT, ERROR, INPUT_REQUIRED, NEXT, RESULT, WAITING, Pending
+from mrtrscope.link.retries import Retries
+from mrtrscope.link.session import Channel, Sessions, scope_of
+from mrtrscope.wire import events as ev
+from mrtrscope.wire.events import Event, HttpExchange, Message, NonMessage, Signal
+from mrtrscope.wire.jsonrpc import id_text
+
+NOTES = 256  # messages on the stream of one exchange that are kept with it
+EXTRAS = 16
+
+REQUEST_ROLE, RESULT_ROLE, FAULT_ROLE, EXTRA_ROLE = "request", "result", "fault", "extra"
+STRAY_ROLE, NOTIFICATION_ROLE, INVALID_ROLE = "stray", "notification", "invalid"
+
+
+class Sink(Protocol):
+    """Who is told; see the top of this module."""
+
+    def message(self, message: Message, role: str, exchange: Exchange | None, operation: str) -> None: ...
+    def event(self, event: NonMessage | Signal, exchange: Exchange | None) -> None: ...
+    def changed(self, exchange: Exchange) -> None: ...
+    def settled(self, operation: Operation) -> None: ...
+
+
+class Linker:
+    """Pairing, eras, sessions and retries, joined."""
+
+    def __init__(self, memory: Memory, salt: bytes, sink: Sink) -> None:
+        self._sink = sink
+        self.sessions = Sessions(memory, salt)
+        self.pending = Pending(memory)
+        self.retries = Retries(memory)
+        self.operations = Operations(memory, self.retries)
+        self._gapped: dict[str, bool] = {}  # peers of which something is missing: strays are no wonder there
+        self.now = 0
+
+    def feed(self, event: Event) -> None:
+        """Take one event, in order of time."""
+        if event.t > self.now:
+            self.now = event.t
+        if type(event) is Message:
+            self._message(event)
+        elif type(event) is Signal:
+            self._signal(event)
+        elif type(event) is NonMessage:
+            self._sink.event(event, self._of_stream(event))
+        for operation in self.operations.overdue(self.now):
+            self._sink.settled(operation)
+
+    def channel(self, event: Event) -> Channel:
+        """The facts of the channel that an event belongs to."""
+        return self.sessions.channel(event.channel, event.peer.transport)
+
+    # -- messages
+
+    def _message(self, message: Message) -> None:
+        kind = message.kind
+        if kind == ev.REQUEST:
+            self._request(message)
+        elif kind in (ev.RESPONSE, ev.ERROR):
+            if message.dir == "c2s":
+                self._answer_to_server(message)
+            else:
+                self._answer(message)
+        elif kind == ev.NOTIFICATION:
+            self._notification(message)
+        else:
+            self._attach(message, INVALID_ROLE, self._of_stream(message))
+
+    def _request(self, message: Message) -> None:
+        if message.id_text is None or message.id is None:
+            # Nothing can answer a null id, so there is no exchange; the rule about the id sees the message itself.
+            self._sink.message(message, "", None, "")
+            return
+        exchange = Exchange()
+        exchange.request, exchange.answer, exchange.extra, exchange.notes, exchange.noted = (
+            message,
+            None,
+            [],
+            [],
+            0,
+        )
+        exchange.dir, exchange.method, exchange.http, exchange.peer = (
+            message.dir, message.method or "", message.http, message.peer,
+        )  # fmt: skip
+        exchange.target = target_of(exchange.method, message.params)
+        exchange.state, exchange.t_end = WAITING, None
+        exchange.cancel = exchange.ask = exchange.link = None
+        if message.dir == "c2s":
+            declared = self.sessions.declared(message)
+            exchange.era, exchange.version = declared.era, declared.version
+            exchange.capabilities = declared.capabilities
+            exchange.client = self.sessions.client(message, declared)
+            if not exchange.method.startswith("tasks/"):
+                exchange.link = self.retries.link(message.channel, exchange)
+        else:
+            self._request_of_server(message, exchange)
+        self.operations.join(exchange)
+        self.pending.add(scope_of(message.peer, message.channel, message.http), exchange)
+        self._sink.changed(exchange)
+        self._sink.message(message, REQUEST_ROLE, exchange, exchange.operation.key)
+
+    def _request_of_server(self, message: Message, exchange: Exchange) -> None:
+        """A server's own request has the era of the stream it came on, and its client is who reads that stream."""
+        on = self._of_stream(message)
+        declared = self.sessions.declared(message)
+        exchange.capabilities = declared.capabilities
+        exchange.client = on.client if on is not None else self.sessions.client(message, declared)
+        if on is not None:
+            exchange.era, exchange.version = on.era, on.version
+            exchange.capabilities = on.capabilities
+        elif declared.era == LEGACY:
+            exchange.era, exchange.version = declared.era, declared.version
+        else:
+            channel = self.channel(message)
+            modern = channel.modern and not channel.initialized
+            exchange.era, exchange.version = (MODERN, "") if modern else ("unknown", "")
+
+    def _answer(self, message: Message) -> None:
+        """A response or error from the server."""
+        http, id_text = message.http, message.id_text
+        scope = scope_of(message.peer, message.channel, http)
+        exchange: Exchange | None
+        if http is not None and http.key in self.pending.by_http:
+            exchange, done = self.pending.posted(http.key, id_text)
+            if exchange is None and done is None:
+                if message.kind == ev.ERROR and (id_text is None or message.id is None):
+                    self._refused(message, http)
+                    return
+                exchange = self._elsewhere(scope, message)
+            if exchange is None:
+                self._late(message, done, done.operation.key if done else "", scope)
+                return
+        elif http is not None:
+            exchange = self._elsewhere(scope, message)
+        else:
+            exchange = self.pending.waiting(scope, "c2s", id_text)
+        if exchange is None:
+            past, operation = self.pending.past(scope, "c2s", id_text) if id_text is not None else (None, "")
+            self._late(message, past, operation, scope)
+            return
+        self._settle_with(message, exchange, scope)
+
+    def _elsewhere(self, scope: str, message: Message) -> Exchange | None:
+        """The 2025-11-25 request in this session that a response on another stream answers."""
+        found = self.pending.waiting(scope, "c2s", message.id_text)
+        return found if found is not None and found.era != MODERN else None
+
+    def _refused(self, message: Message, http: HttpExchange) -> None:
+        """An error without an id: nothing of what was posted was read, so it answers all of it."""
+        waiting = [e for e in self.pending.by_http[http.key] if e.answer is None]
+        if not waiting:
+            self._late(message, None, "", "")
+            return
+        for exchange in waiting[1:]:
+            self._end(exchange, ERROR, message)
+        self._settle_with(message, waiting[0], "")
+
+    def _settle_with(self, message: Message, exchange: Exchange, scope: str) -> None:
+        """The first final answer of an exchange."""
+        if message.kind == ev.ERROR:
+            what, role = ERROR, FAULT_ROLE
+        else:
+            asks = message.result.get("resultType") == "input_required"
+            what, role = (INPUT_REQUIRED if asks else RESULT), RESULT_ROLE
+        settled = self._end(exchange, what, message, scope)
+        if exchange.dir == "c2s" and exchange.state not in ("lost", "cancelled"):
+            channel = self.channel(message)
+            channel.modern += exchange.era == MODERN
+            channel.legacy += exchange.era == LEGACY
+            if exchange.method == "initialize" and what == RESULT:
+                channel.initialized += 1
+                self.sessions.initialized(exchange)
+        if exchange.state == ASKED and exchange.dir == "c2s":
+            exchange.ask = self.operations.asks(exchange)
+        self._sink.message(message, role, exchange, exchange.operation.key)
+        if settled:
+            self._sink.settled(exchange.operation)
+
+    def _end(self, exchange: Exchange, what: str, answer: Message | None, scope: str = "") -> bool:
+        """Move an exchange on as `NEXT` says; True when its operation is settled by that."""
+        before = exchange.state
+        exchange.state = NEXT.get((before, what), before)
+        t = answer.t if answer is not None else self.now
+        if answer is not None:
+            exchange.answer = answer
+        exchange.t_end = t
+        scope = scope or scope_of(exchange.peer, exchange.request.channel, exchange.http)
+        if before == WAITING and exchange.state != "lost":
+            self.pending.finished(scope, exchange)
+            settled = self.operations.ended(exchange, t)
+        elif before == WAITING:
+            # Lost, but a 2025-11-25 stream may be resumed: it stays where an answer can find it.
+            if exchange.era != LEGACY or exchange.http is None:
+                self.pending.finished(scope, exchange)
+            settled = self.operations.ended(exchange, t)
+        elif before == "lost" and answer is not None:
+            self.pending.finished(scope, exchange)
+            settled = self.operations.answered_after_all(exchange, t)
+        else:
+            settled = False
+        self._sink.changed(exchange)
+        return settled
+
+    def _late(self, message: Message, exchange: Exchange | None, operation: str, scope: str) -> None:
+        """A response to something that was answered before, or that nobody asked."""
+        if exchange is not None:
+            if exchange.state == "cancelled" and exchange.answer is None:
+                exchange.answer = message  # too late to count, but it is the answer
+            elif len(exchange.extra) < EXTRAS:
+                exchange.extra.append(message)
+            self._sink.changed(exchange)
+            role = EXTRA_ROLE if exchange.answer is not message else RESULT_ROLE
+            self._sink.message(message, role, exchange, exchange.operation.key)
+        elif operation:
+            self._sink.message(message, EXTRA_ROLE, None, operation)
+        else:
+            self._sink.message(message, "" if self._may_be_missing(message) else STRAY_ROLE, None, "")
+
+    def _may_be_missing(self, message: Message) -> bool:
+        """Whether what a response answers may lie before the capture, or in a gap of it."""
+        if message.peer.id in self._gapped:
+            return True
+        if message.http is None:
+            return not message.peer.whole
+        return message.dir == "s2c" and message.http.method == "GET"
+
+    def _answer_to_server(self, message: Message) -> None:
+        """A response or error from the client: the old way of answering a server's question."""
+        scope = scope_of(message.peer, message.channel, message.http)
+        exchange = self.pending.waiting(scope, "s2c", message.id_text)
+        if exchange is not None:
+            settled = self._end(exchange, ERROR if message.kind == ev.ERROR else RESULT, message, scope)
+            role = FAULT_ROLE if message.kind == ev.ERROR else RESULT_ROLE
+            self._sink.message(message, role, exchange, exchange.operation.key)
+            if settled:
+                self._sink.settled(exchange.operation)
+            return
+        past, operation = self.pending.past(scope, "s2c", message.id_text)
+        self._late(message, past, operation, scope)
+
+    # -- notifications
+
+    def _notification(self, message: Message) -> None:
+        scope = scope_of(message.peer, message.channel, message.http)
+        if message.method == "notifications/cancelled":
+            self._cancelled(message, scope)
+            return
+        asker = "c2s" if message.dir == "s2c" else "s2c"
+        exchange = self._of_stream(message)
+        operation = ""
+        if exchange is None and message.method == "notifications/progress":
+            exchange, operation = self.pending.with_token(scope, asker, message)
+        if exchange is None and message.http is None:
+            exchange = self._subscription(scope, message)
+        self._attach(message, NOTIFICATION_ROLE, exchange, operation)
+
+    def _subscription(self, scope: str, message: Message) -> Exchange | None:
+        """The `subscriptions/listen` request whose id a notification names (subscriptions page, #subscription-id)."""
+        wanted = message.meta.get("io.modelcontextprotocol/subscriptionId")
+        if wanted is None:
+            return None
+        for same in self.pending.by_id.get(scope + "c2s", {}).values():
+            if same[0].method == "subscriptions/listen" and str(same[0].request.id) == str(wanted):
+                return same[0]
+        return None
+
+    def _cancelled(self, message: Message, scope: str) -> None:
+        """notifications/cancelled names a request of its own sender."""
+        named = id_text(message.params.get("requestId"))
+        exchange = self.pending.waiting(scope, message.dir, named)
+        if exchange is None:
+            past, operation = self.pending.past(scope, message.dir, named)
+            self._attach(message, NOTIFICATION_ROLE, past, operation)
+            return
+        exchange.cancel = message
+        settled = self._end(exchange, CANCEL, None, scope)
+        self._attach(message, NOTIFICATION_ROLE, exchange)
+        if settled:
+            self._sink.settled(exchange.operation)
+
+    def _attach(self, message: Message, role: str, exchange: Exchange | None, operation: str = "") -> None:
+        if exchange is not None:
+            exchange.noted += 1
+            if len(exchange.notes) < NOTES:
+                exchange.notes.append(message)
+            operation = exchange.operation.key
+        self._sink.message(message, role, exchange, operation)
+
+    def _of_stream(self, event: Event) -> Exchange | None:
+        """The request on whose HTTP answer stream something came."""
+        if event.http is None or event.dir != "s2c":
+            return None
+        posted = self.pending.by_http.get(event.http.key)
+        return posted[0] if posted else None
+
+    # -- signals
+
+    def _signal(self, signal: Signal) -> None:
+        exchange = None
+        http = signal.http
+        if http is not None:
+            posted = self.pending.by_http.get(http.key)
+            exchange = posted[0] if posted else None
+        self._sink.event(signal, exchange)
+        if signal.what == ev.HTTP_END and http is not None:
+            self._http_ended(http)
+        elif signal.what == ev.EXIT or (signal.what == ev.LANE_END and signal.detail.get("lane") == "o"):
+            self._process_ended(signal)
+        elif signal.what == ev.LANE_END and signal.detail.get("lane") == "i":
+            for operation in self.operations.peer_ended(signal.peer.id, signal.t):
+                self._sink.settled(operation)
+        elif signal.what == ev.GAP:
+            self._gapped[signal.peer.id] = True
+
+    def _http_ended(self, http: HttpExchange) -> None:
+        for exchange in self.pending.by_http.pop(http.key, ()):
+            if exchange.state == WAITING and self._end(exchange, _end_of(http), None):
+                self._sink.settled(exchange.operation)
+
+    def _process_ended(self, signal: Signal) -> None:
+        for dir in ("c2s", "s2c"):
+            for same in list(self.pending.by_id.get(signal.peer.id + dir, {}).values()):
+                for exchange in list(same):
+                    if self._end(exchange, CUT, None):
+                        self._sink.settled(exchange.operation)
+        for operation in self.operations.peer_ended(signal.peer.id, signal.t):
+            self._sink.settled(operation)
+
+
+def _end_of(http: HttpExchange) -> str:
+    """What the end of an HTTP exchange is to a request on it that got no message for an answer."""
+    if http.status is not None and http.status >= 400:
+        return ERROR
+    if http.closed_by == "client":
+        return CANCEL
+    kind = (http.response_header("content-type") or "").lower()
+    whole = http.status is not None and not http.error and http.closed_by != "upstream" and not http.cut
+    return ERROR if whole and kind and "event-stream" not in kind and "json" not in kind else CUT

@@ -1,0 +1,282 @@
+"""Exchanges to operations: what belongs together, how it came out, what a chain amounts to."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import OrderedDict, deque
+from typing import Any
+
+from mrtrscope.link.canonical import canonical
+from mrtrscope.link.facts import (
+    ABANDONED,
+    AMBIGUOUS,
+    CANCELLED,
+    COMPLETE,
+    FAILED,
+    LOST,
+    MRTR_METHODS,
+    OPEN,
+    Ask,
+    Chain,
+    Client,
+    Exchange,
+    Operation,
+)
+from mrtrscope.link.memory import Memory, digest
+from mrtrscope.link.pairing import ASKED
+from mrtrscope.link.retries import Retries
+from mrtrscope.wire.events import ABSENT
+
+SECOND = 1_000_000
+ABANDONED_AFTER = 60 * SECOND  # the same client went on for so long without answering
+FORGOTTEN_AFTER = 600 * SECOND  # nobody took it up: no longer looked at, unless a retry comes after all
+QUICK = 20_000  # a state-only round retried within so many microseconds counts as at once
+IDS, KEYS, CLIENTS = 256, 256, 4096  # how much is kept of each
+
+OUTCOME = {
+    "answered": COMPLETE,
+    "failed": FAILED,
+    "cancelled": CANCELLED,
+    "lost": LOST,
+    "asked": OPEN,
+    "waiting": OPEN,
+}
+
+
+class Operations:
+    """Holds the operations that are not settled; those with rounds can be taken up again from memory for ever."""
+
+    def __init__(self, memory: Memory, retries: Retries) -> None:
+        self._memory = memory
+        self._retries = retries
+        self.open: dict[str, Operation] = {}
+        self.asked: OrderedDict[str, int] = OrderedDict()  # operation -> since when it waits for its client
+        self._due: deque[tuple[int, str, int]] = deque()  # (time to look again, operation, asked at)
+        self._seen: OrderedDict[str, int] = OrderedDict()  # client -> when it last sent a request
+        self._ended: OrderedDict[str, int] = OrderedDict()  # peers that ended
+
+    def join(self, exchange: Exchange) -> Operation:
+        """The operation that a new request belongs to; sets `exchange.operation`."""
+        self._client_seen(exchange.client, exchange.t)
+        link = exchange.link
+        ask = link.ask if link is not None and link.grade != AMBIGUOUS else None
+        operation = None
+        if ask is not None and (ask.method, ask.target) == (exchange.method, exchange.target):
+            operation = self.open.get(ask.operation) or self._recall(ask.operation)
+        if operation is None:
+            operation = Operation()
+            operation.key, operation.t, operation.kind = exchange.key, exchange.t, "single"
+            operation.channel, operation.method = exchange.request.channel, exchange.method
+            operation.target = exchange.target
+            operation.count = operation.open = operation.server = operation.waiting = 0
+        else:
+            assert ask is not None
+            operation.kind = "mrtr"
+            operation.waiting += max(0, exchange.t - ask.t)
+            self.asked.pop(operation.key, None)
+        operation.count += 1
+        operation.open += 1
+        operation.last = exchange
+        operation.outcome = OPEN
+        operation.t_end = exchange.t
+        self.open[operation.key] = operation
+        exchange.operation = operation
+        return operation
+
+    def ended(self, exchange: Exchange, t: int) -> bool:
+        """An exchange of it got its end; True when the operation is settled by that."""
+        operation = exchange.operation
+        operation.open -= 1
+        operation.server += max(0, t - exchange.t)
+        operation.t_end = max(operation.t_end, t)
+        operation.last = exchange
+        if exchange.state == ASKED:
+            operation.kind = "mrtr"
+            self.asked[operation.key] = t
+            self._due.append((t + ABANDONED_AFTER, operation.key, t))
+        return self._settle(operation, OUTCOME[exchange.state])
+
+    def answered_after_all(self, exchange: Exchange, t: int) -> bool:
+        """An exchange taken for lost got its answer; True when the operation is settled by that."""
+        operation = exchange.operation
+        self.open[operation.key] = operation
+        operation.open += 1
+        return self.ended(exchange, t)
+
+    def _settle(self, operation: Operation, outcome: str) -> bool:
+        operation.outcome = OPEN if operation.open else outcome
+        if operation.kind == "mrtr":
+            self._memory.set("op", digest(operation.key), _dump(operation))
+        if operation.outcome == OPEN:
+            return False
+        self.open.pop(operation.key, None)
+        self.asked.pop(operation.key, None)
+        return True
+
+    def overdue(self, now: int) -> list[Operation]:
+        """Operations that, by `now`, are known to be abandoned, or are no longer looked at; each once."""
+        out = []
+        while self._due and self._due[0][0] <= now:
+            _, key, since = self._due.popleft()
+            operation = self.open.get(key)
+            if operation is None or self.asked.get(key) != since:
+                continue  # taken up meanwhile
+            if self._went_on(operation, since):
+                self._settle(operation, ABANDONED)
+                out.append(operation)
+            elif now - since >= FORGOTTEN_AFTER:
+                self.open.pop(key)
+                self.asked.pop(key)
+                out.append(operation)
+            else:
+                self._due.append((now + ABANDONED_AFTER, key, since))
+        return out
+
+    def peer_ended(self, peer: str, t: int) -> list[Operation]:
+        """A process or its input ended: what it was asked is abandoned."""
+        self._ended[peer] = t
+        if len(self._ended) > CLIENTS:
+            self._ended.popitem(last=False)
+        out = []
+        for key in list(self.asked):
+            operation = self.open.get(key)
+            if operation is not None and operation.last is not None and operation.last.client.peer == peer:
+                self._settle(operation, ABANDONED)
+                out.append(operation)
+        return out
+
+    def present(self, now: int) -> dict[str, str]:
+        """Outcome as of now, of every operation that is not settled."""
+        out = {}
+        for key, operation in self.open.items():
+            since = self.asked.get(key)
+            gone = not operation.open and since is not None and self._went_on(operation, since)
+            out[key] = ABANDONED if gone else OPEN
+        return out
+
+    # -- clients
+
+    def _client_seen(self, client: Client, t: int) -> None:
+        for name in _names(client):
+            self._seen[name] = t
+            self._seen.move_to_end(name)
+        while len(self._seen) > CLIENTS:
+            self._seen.popitem(last=False)
+
+    def _went_on(self, operation: Operation, since: int) -> bool:
+        """Whether the client that was asked certainly sent something a minute later or more."""
+        if operation.last is None:
+            return False
+        seen = max(self._seen.get(name, 0) for name in _names(operation.last.client))
+        return seen - since >= ABANDONED_AFTER
+
+    # -- chains
+
+    def asks(self, exchange: Exchange) -> Ask:
+        """What the `input_required` answer of an exchange asks; filed for the retries to come."""
+        answer = exchange.answer
+        assert answer is not None
+        result = answer.result
+        questions = result.get("inputRequests")
+        ask = Ask()
+        ask.key, ask.exchange, ask.operation = answer.key, exchange.key, exchange.operation.key
+        ask.round, ask.t = exchange.operation.count - 1, answer.t
+        ask.method, ask.target, ask.arguments = exchange.method, exchange.target, exchange.arguments
+        ask.id_text, ask.client = exchange.request.id_text, exchange.client
+        ask.state = result.get("requestState", ABSENT)
+        ask.questions = questions if type(questions) is dict else {}
+        ask.capabilities = exchange.capabilities
+        ask.chain = _chain(exchange, ask.questions)
+        self._retries.file(exchange.request.channel, ask)
+        return ask
+
+    def _recall(self, key: str) -> Operation | None:
+        text = self._memory.get("op", digest(key))
+        return None if text is None else _load(text)
+
+
+def _names(client: Client) -> tuple[str, ...]:
+    if client.credential and client.info and client.host:
+        return client.peer, f"{client.credential.hex()} {client.host} {client.info}"
+    return (client.peer,)
+
+
+def _chain(exchange: Exchange, questions: dict[str, Any]) -> Chain:
+    """Everything that the chain amounts to with this result, from what it amounted to before."""
+    link, now = exchange.link, Chain()
+    before = link.ask if link is not None and exchange.operation.key != exchange.key else None
+    past = before.chain if before is not None else None
+    digests = {key: _question(value) for key, value in questions.items()}
+    now.rounds = 1 + (past.rounds if past else 0)
+    now.ids = ([*past.ids, exchange.request.id_text or ""] if past else [exchange.request.id_text or ""])[
+        -IDS:
+    ]
+    now.first = past.first if past else exchange.key
+    now.answered = dict(past.answered) if past else {}
+    if before is not None and past is not None and type(exchange.answers) is dict:
+        for key in exchange.answers:
+            if key in before.questions:
+                now.answered[key] = past.asked.get(key, "")
+    now.asked = _last(({**past.asked} if past else {}) | digests)
+    now.answered = _last(now.answered)
+    now.changed = [key for key, text in digests.items() if now.answered.get(key, text) != text]
+    now.kinds = sorted({*(past.kinds if past else ()), *_kinds(questions)})
+    now.repeats = now.quick = 0
+    if before is not None and past is not None:
+        if questions and canonical(questions) == canonical(before.questions) and _accepted(exchange, before):
+            now.repeats = past.repeats + 1
+        if not questions and not before.questions and exchange.t - before.t <= QUICK:
+            now.quick = past.quick + 1
+    return now
+
+
+def _question(value: Any) -> str:
+    return hashlib.blake2b(canonical(value).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+def _kinds(questions: dict[str, Any]) -> set[str]:
+    return {q["method"] for q in questions.values() if type(q) is dict and type(q.get("method")) is str}
+
+
+def _last(found: dict[str, str]) -> dict[str, str]:
+    return found if len(found) <= KEYS else dict(list(found.items())[-KEYS:])
+
+
+def _accepted(exchange: Exchange, before: Ask) -> bool:
+    """Whether every key was answered, elicitations by accept."""
+    answers = exchange.answers
+    if type(answers) is not dict:
+        return False
+    for key, question in before.questions.items():
+        answer = answers.get(key)
+        if type(answer) is not dict:
+            return False
+        asked = question.get("method") if type(question) is dict else None
+        if asked == "elicitation/create" and answer.get("action") != "accept":
+            return False
+    return True
+
+
+_FIELDS = tuple(name for name in Operation.__slots__ if name != "last")
+
+
+def _dump(operation: Operation) -> str:
+    return json.dumps([getattr(operation, name) for name in _FIELDS], separators=(",", ":"))
+
+
+def _load(text: str) -> Operation:
+    operation = Operation()
+    for name, value in zip(_FIELDS, json.loads(text), strict=True):
+        setattr(operation, name, value)
+    operation.last = None
+    return operation
+
+
+def target_of(method: str, params: dict[str, Any]) -> str:
+    """The name or uri that a request is about, "" when it has none."""
+    if method in MRTR_METHODS:
+        value = params.get("uri" if method == "resources/read" else "name")
+    else:
+        value = params.get("name", params.get("uri", params.get("taskId", "")))
+    return value if type(value) is str else ""

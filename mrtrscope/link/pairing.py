@@ -1,0 +1,128 @@
+"""What waits for an answer, and what an answer does to it.
+
+The life of an exchange is the table `NEXT`; the picture of it in the documentation is drawn from the same table.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+from mrtrscope.link.canonical import canonical
+from mrtrscope.link.facts import Exchange
+from mrtrscope.link.memory import Memory, digest
+from mrtrscope.wire.events import Message
+
+WAITING, ANSWERED, ASKED, FAILED, CANCELLED, LOST = (
+    "waiting", "answered", "asked", "failed", "cancelled", "lost",
+)  # fmt: skip
+
+# What happens to an exchange: a result or an error arrives, a result that asks for input, it is cancelled (by
+# notification, or by its client closing the stream), its stream or process ends.
+RESULT, INPUT_REQUIRED, ERROR, CANCEL, CUT = "result", "input_required", "error", "cancel", "cut"
+
+NEXT = {
+    (WAITING, RESULT): ANSWERED,
+    (WAITING, INPUT_REQUIRED): ASKED,  # the retry is another exchange
+    (WAITING, ERROR): FAILED,
+    (WAITING, CANCEL): CANCELLED,
+    (WAITING, CUT): LOST,
+    (LOST, RESULT): ANSWERED,  # a 2025-11-25 stream that was resumed
+    (LOST, INPUT_REQUIRED): ASKED,
+    (LOST, ERROR): FAILED,
+    (CANCELLED, RESULT): CANCELLED,  # too late; races are allowed
+    (CANCELLED, INPUT_REQUIRED): CANCELLED,
+    (CANCELLED, ERROR): CANCELLED,
+    (CANCELLED, CUT): CANCELLED,
+}
+
+RECENT = 256  # finished exchanges kept as objects, for what comes late
+
+
+class Pending:
+    """Exchanges by what names them later: their id, their progress token, their HTTP exchange."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+        self.by_id: dict[
+            str, dict[str, list[Exchange]]
+        ] = {}  # scope + direction -> id_text -> waiting, oldest first
+        self.by_token: dict[
+            str, dict[str, Exchange]
+        ] = {}  # scope + direction -> token -> the one that gave it
+        self.by_http: dict[str, list[Exchange]] = {}  # key of an HTTP exchange -> requests posted on it
+        self.recent: OrderedDict[str, Exchange] = OrderedDict()
+
+    def add(self, scope: str, exchange: Exchange) -> None:
+        """A request was seen."""
+        http = exchange.http
+        if http is not None and exchange.dir == "c2s":
+            self.by_http.setdefault(http.key, []).append(exchange)
+        where = scope + exchange.dir
+        id_text = exchange.request.id_text
+        assert id_text is not None
+        self.by_id.setdefault(where, {}).setdefault(id_text, []).append(exchange)
+        token = exchange.request.meta.get("progressToken")
+        if token is not None:
+            text = canonical(token)
+            self.by_token.setdefault(where, {})[text] = exchange
+            self._memory.set("token", digest(where, text), f"{exchange.key}\n{exchange.operation.key}")
+
+    def waiting(self, scope: str, dir: str, id_text: str | None) -> Exchange | None:
+        """The oldest request with this id that waits in this direction."""
+        found = self.by_id.get(scope + dir, {}).get(id_text or "")
+        return found[0] if found else None
+
+    def posted(self, http_key: str, id_text: str | None) -> tuple[Exchange | None, Exchange | None]:
+        """The request with this id on an HTTP exchange: (still without answer, already answered)."""
+        done = None
+        for exchange in self.by_http.get(http_key, ()):
+            if exchange.request.id_text == id_text:
+                if exchange.answer is None:
+                    return exchange, None
+                done = exchange
+        return None, done
+
+    def finished(self, scope: str, exchange: Exchange) -> None:
+        """The exchange got its end: it no longer waits, but can still be named."""
+        where = scope + exchange.dir
+        id_text = exchange.request.id_text or ""
+        waiting = self.by_id.get(where)
+        if waiting is not None and exchange in (same := waiting.get(id_text, [])):
+            same.remove(exchange)
+            if not same:
+                del waiting[id_text]
+                if not waiting:
+                    del self.by_id[where]
+        if (tokens := self.by_token.get(where)) is not None:
+            text = canonical(exchange.request.meta.get("progressToken"))
+            if tokens.get(text) is exchange:
+                del tokens[text]
+                if not tokens:
+                    del self.by_token[where]
+        if exchange.http is None or exchange.era != "modern":
+            self._memory.set("past", digest(where, id_text), f"{exchange.key}\n{exchange.operation.key}")
+        self.recent[exchange.key] = exchange
+        if len(self.recent) > RECENT:
+            self.recent.popitem(last=False)
+
+    def past(self, scope: str, dir: str, id_text: str | None) -> tuple[Exchange | None, str]:
+        """The last finished request with this id: (the exchange when still at hand, key of its operation or "")."""
+        return self._recall("past", digest(scope + dir, id_text or ""))
+
+    def with_token(self, scope: str, dir: str, message: Message) -> tuple[Exchange | None, str]:
+        """The request that gave the progressToken a notification carries: (exchange or None, operation or "")."""
+        token = message.params.get("progressToken")
+        if token is None:
+            return None, ""
+        text = canonical(token)
+        found = self.by_token.get(scope + dir, {}).get(text)
+        if found is not None:
+            return found, found.operation.key
+        return self._recall("token", digest(scope + dir, text))
+
+    def _recall(self, space: str, key: bytes) -> tuple[Exchange | None, str]:
+        text = self._memory.get(space, key)
+        if text is None:
+            return None, ""
+        exchange, _, operation = text.rpartition("\n")
+        return self.recent.get(exchange), operation

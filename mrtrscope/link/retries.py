@@ -1,0 +1,314 @@
+"""Which earlier `input_required` result a request takes up: the heart of linking.
+
+Every such result (an `Ask`) is filed in `Memory` under a few digests, so that a retry finds those that agree with it
+most by exact look-up, however many there are and however long ago. Candidates are results on the same channel with the same
+method and target, answered or not, less those whose client is certainly another. They are ranked by equal state, equal
+answered keys, equal arguments, certainly the same client, in this order; age never decides. With several first the link
+is `ambiguous`: all are listed and none is chosen.
+
+A request that carries no state, or one that was never issued, needs equal arguments to be taken for a retry at all
+(strength 2 in the catalogue's `chain_and_link`); the difference is then named, and the link is `suspect`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from collections.abc import Iterable
+from typing import Any
+
+from mrtrscope.link.canonical import canonical, difference
+from mrtrscope.link.explain import alike, explain
+from mrtrscope.link.facts import (
+    AMBIGUOUS,
+    EXACT,
+    INFERRED,
+    SUSPECT,
+    Ask,
+    Chain,
+    Client,
+    Difference,
+    Exchange,
+    Link,
+)
+from mrtrscope.link.memory import Memory, digest
+from mrtrscope.wire.events import ABSENT
+
+CANDIDATES = 256  # how many of those that stand first are listed
+HOT = 2048  # asks kept as objects; the others are read back from memory
+NO_STATE = b"-"
+
+# Files an ask stands in, from narrow to wide; see `_digests`.
+STATE_KEYS_ARGS, STATE_KEYS, STATE, KEYS_ARGS, ARGS, ISSUED, CHAIN = (
+    "ska",
+    "sk",
+    "s",
+    "ka",
+    "a",
+    "issued",
+    "chain",
+)
+
+
+class Retries:
+    """Files asks, and finds for a request the ask that it takes up."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+        self._hot: OrderedDict[str, Ask] = OrderedDict()
+
+    def __snapshot__(self) -> dict[str, object]:
+        return {"_memory": self._memory}  # the asks themselves are in memory
+
+    def __restore__(self, fields: dict[str, Any]) -> None:
+        self._memory, self._hot = fields["_memory"], OrderedDict()
+
+    # -- filing
+
+    def file(self, channel: str, ask: Ask) -> None:
+        """Remember an input_required result for the retries to come."""
+        self._keep(ask)
+        self._memory.set("ask", digest(ask.key), dump(ask))
+        keys = _digests(channel, ask.method, ask.target, ask.state, ask.questions, ask.arguments)
+        for space, key in keys.items():
+            self._memory.add(space, key, ask.key)
+        self._memory.add(CHAIN, digest(ask.operation), ask.key)
+
+    def ask(self, key: str) -> Ask | None:
+        """The ask whose answer message has this key."""
+        found = self._hot.get(key)
+        if found is not None:
+            self._hot.move_to_end(key)
+            return found
+        text = self._memory.get("ask", digest(key))
+        if text is None:
+            return None
+        found = load(text)
+        self._keep(found)
+        return found
+
+    def _keep(self, ask: Ask) -> None:
+        self._hot[ask.key] = ask
+        if len(self._hot) > HOT:
+            self._hot.popitem(last=False)
+
+    # -- finding
+
+    def link(self, channel: str, exchange: Exchange) -> Link | None:
+        """How this request is joined to what it takes up; None when it takes up nothing that was seen."""
+        state, answers = exchange.request_state, exchange.answers
+        if state is ABSENT and answers is ABSENT:
+            return None  # a fresh call, or a retry that cannot be told from one
+        keys = answers if type(answers) is dict else {}
+        where = _digests(channel, exchange.method, exchange.target, state, keys, exchange.arguments)
+        if state is ABSENT:
+            return self._without_state(exchange, where, keys)
+        return (
+            self._with_issued_state(exchange, where, keys)
+            or self._with_state_of_another_target(channel, exchange, where)
+            or self._with_state_never_issued(exchange, where, keys)
+        )
+
+    def _with_issued_state(
+        self, exchange: Exchange, where: dict[str, bytes], keys: dict[str, Any]
+    ) -> Link | None:
+        """The state was issued for this very method and target."""
+        for space, evidence in (
+            (STATE_KEYS_ARGS, ("state", "keys", "arguments")),
+            (STATE_KEYS, ("state", "keys")),
+            (STATE, ("state",)),
+        ):
+            asks, total = self._find(space, where[space], exchange.client)
+            if not asks:
+                continue
+            more: tuple[str, ...] = ()
+            if space == STATE:
+                stale = self._stale(exchange, asks, where, keys)
+                if stale is not None:
+                    return stale
+                asks, more = _best(asks, exchange, keys)
+            return self._choose(exchange, asks, total, evidence + more, EXACT, 3)
+        return None
+
+    def _stale(
+        self, exchange: Exchange, asks: list[Ask], where: dict[str, bytes], keys: dict[str, Any]
+    ) -> Link | None:
+        """An older round's state with the answers to another round of the same chain."""
+        if not keys or any(keys.keys() & ask.questions.keys() for ask in asks):
+            return None
+        chains = {ask.operation for ask in asks}
+        others, _ = self._find(KEYS_ARGS, where[KEYS_ARGS], exchange.client)
+        meant = [ask for ask in others if ask.operation in chains and ask.state != exchange.request_state]
+        if not meant:
+            return None
+        what = "state-invented" if all(ask.state is ABSENT for ask in meant) else "state-stale"
+        text = "the state of another round of this operation came back with the answers to this one"
+        return self._choose(
+            exchange, meant, len(meant), ("keys", "arguments"), SUSPECT, 2, (Difference(what, text),)
+        )
+
+    def _without_state(
+        self, exchange: Exchange, where: dict[str, bytes], keys: dict[str, Any]
+    ) -> Link | None:
+        """No state came: either none was issued, or it was dropped. Arguments have to be equal."""
+        if not keys:
+            return None
+        asks, total = self._find(STATE_KEYS_ARGS, where[STATE_KEYS_ARGS], exchange.client)
+        if asks:
+            return self._choose(exchange, asks, total, ("no-state", "keys", "arguments"), INFERRED, 2)
+        asks, total, evidence = self._by_arguments(exchange, where, keys)
+        asks = [ask for ask in asks if keys.keys() & ask.questions.keys()]
+        stateless = [ask for ask in asks if ask.state is ABSENT]
+        if stateless:
+            total = len(stateless) if total <= CANDIDATES else total
+            return self._choose(exchange, stateless, total, ("no-state", "arguments"), INFERRED, 2)
+        if not asks:
+            return None
+        dropped = Difference("state-dropped", "requestState was issued and did not come back")
+        return self._choose(exchange, asks, max(total, len(asks)), evidence, SUSPECT, 2, (dropped,))
+
+    def _with_state_of_another_target(
+        self, channel: str, exchange: Exchange, where: dict[str, bytes]
+    ) -> Link | None:
+        """The state was issued on this channel, but for another method or target."""
+        asks, total = self._find(ISSUED, where[ISSUED], exchange.client)
+        asks = [ask for ask in asks if (ask.method, ask.target) != (exchange.method, exchange.target)]
+        if not asks:
+            return None
+        places = sorted({f"{ask.method} {ask.target}".strip() for ask in asks})
+        moved = Difference("state-moved", f"this state was issued for {', '.join(places[:3])}")
+        return self._choose(exchange, asks, max(total, len(asks)), ("state",), SUSPECT, 3, (moved,))
+
+    def _with_state_never_issued(
+        self, exchange: Exchange, where: dict[str, bytes], keys: dict[str, Any]
+    ) -> Link | None:
+        """A state that nobody issued: changed on the way, or invented. Arguments have to be equal."""
+        asks, total, evidence = self._by_arguments(exchange, where, keys)
+        came = exchange.request_state
+        meeting = [ask for ask in asks if keys.keys() & ask.questions.keys()] if keys else asks
+        asks = meeting or [ask for ask in asks if not keys or alike(ask.state, came)]
+        made = [ask for ask in asks if ask.state is not ABSENT and alike(ask.state, came)]
+        if made:  # the altered text itself tells whose it is
+            return self._choose(exchange, made, len(made), ("state-alike", *evidence), SUSPECT, 2, named=True)
+        if not asks:
+            return None
+        return self._choose(exchange, asks, max(total, len(asks)), evidence, SUSPECT, 2, named=True)
+
+    def _by_arguments(
+        self, exchange: Exchange, where: dict[str, bytes], keys: dict[str, Any]
+    ) -> tuple[list[Ask], int, tuple[str, ...]]:
+        asks, total = self._find(KEYS_ARGS, where[KEYS_ARGS], exchange.client)
+        if asks and keys:
+            return asks, total, ("keys", "arguments")
+        asks, total = self._find(ARGS, where[ARGS], exchange.client)
+        return asks, total, ("arguments",)
+
+    def _find(self, space: str, key: bytes, client: Client) -> tuple[list[Ask], int]:
+        """Asks filed under the digest whose client may be this one, and how many there are in all."""
+        found, total = self._memory.find(space, key, CANDIDATES)
+        asks = [
+            ask for ask in map(self.ask, found) if ask is not None and not client.surely_other(ask.client)
+        ]
+        return asks, len(asks) if total <= CANDIDATES else total
+
+    def _choose(
+        self,
+        exchange: Exchange,
+        asks: list[Ask],
+        total: int,
+        evidence: tuple[str, ...],
+        grade: str,
+        strength: int,
+        differences: tuple[Difference, ...] = (),
+        named: bool = False,
+    ) -> Link:
+        """The one that stands first, or all that do. `named`: the difference of the state is still to be explained."""
+        link = Link()
+        if len(asks) > 1:
+            same = [ask for ask in asks if exchange.client.surely_same(ask.client)]
+            if same and len(same) < len(asks):
+                asks, evidence = same, (*evidence, "client")
+                total = len(same) if total <= CANDIDATES else total
+        link.evidence = evidence
+        link.candidates = tuple(ask.key for ask in asks)
+        link.total = max(total, len(asks))
+        link.strength = strength
+        if len(asks) > 1 or total > CANDIDATES:
+            link.grade, link.to, link.ask, link.differences = AMBIGUOUS, None, None, differences
+            return link
+        ask = asks[0]
+        if named:
+            differences = (_state_difference(ask.state, exchange.request_state),)
+        if grade == EXACT and (path := difference(ask.arguments, exchange.arguments)) is not None:
+            differences = (*differences, Difference("arguments-changed", path or "/"))
+        link.grade, link.to, link.ask, link.differences = grade, ask.key, ask, differences
+        return link
+
+
+def _state_difference(issued: Any, came: Any) -> Difference:
+    if issued is ABSENT:
+        return Difference("state-invented", "requestState came although none was issued")
+    return Difference("state-changed", explain(issued, came))
+
+
+def _best(asks: list[Ask], exchange: Exchange, keys: dict[str, Any]) -> tuple[list[Ask], tuple[str, ...]]:
+    """Those that agree most, where the state is equal and the keys are not: keys that meet, then arguments."""
+    evidence: tuple[str, ...] = ()
+    if meeting := [ask for ask in asks if keys.keys() & ask.questions.keys()]:
+        asks = meeting
+    wanted = canonical(exchange.arguments)
+    if equal := [ask for ask in asks if canonical(ask.arguments) == wanted]:
+        asks, evidence = equal, ("arguments",)
+    return asks, evidence
+
+
+def _digests(
+    channel: str, method: str, target: str, state: Any, keys: Iterable[str], arguments: Any
+) -> dict[str, bytes]:
+    """The digest under which each file has this ask, or has what this retry looks for."""
+    text = NO_STATE if state is ABSENT else b"=" + canonical(state).encode("utf-8", "surrogatepass")
+    base = digest(channel, method, target)
+    asked = canonical(sorted(keys))
+    args = canonical(arguments)
+    with_state = digest(base, text)
+    with_keys = digest(with_state, asked)
+    found = {
+        STATE_KEYS_ARGS: digest(with_keys, args),
+        STATE_KEYS: with_keys,
+        STATE: with_state,
+        KEYS_ARGS: digest(base, "keys", asked, args),
+        ARGS: digest(base, "arguments", args),
+    }
+    if state is not ABSENT:
+        found[ISSUED] = digest(channel, "issued", text)
+    return found
+
+
+# -- the form in which an ask outlives the process
+
+
+def dump(ask: Ask) -> str:
+    """JSON text of an ask, for `Memory`."""
+    fields = {name: getattr(ask, name) for name in Ask.__slots__ if name not in ("chain", "client", "state")}
+    fields["chain"] = {name: getattr(ask.chain, name) for name in Chain.__slots__}
+    client = ask.client
+    fields["client"] = [client.peer, client.credential.hex(), client.info, client.host]
+    if ask.state is not ABSENT:
+        fields["state"] = ask.state
+    return json.dumps(fields, separators=(",", ":"))
+
+
+def load(text: str) -> Ask:
+    """The ask that `dump` wrote."""
+    fields = json.loads(text)
+    ask = Ask()
+    for name in Ask.__slots__:
+        if name not in ("chain", "client", "state"):
+            setattr(ask, name, fields[name])
+    ask.state = fields.get("state", ABSENT)
+    peer, credential, info, host = fields["client"]
+    ask.client = Client(peer, bytes.fromhex(credential), info, host)
+    ask.chain = Chain()
+    for name in Chain.__slots__:
+        setattr(ask.chain, name, fields["chain"][name])
+    return ask
