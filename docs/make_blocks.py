@@ -22,11 +22,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = ("README.md", *sorted(str(p.relative_to(ROOT)) for p in (ROOT / "docs").glob("*.md")))
 
-_BLOCK = re.compile(
-    r"^<!-- run: (?P<command>.+) -->\n```text\n(?P<output>.*?)^```$", re.MULTILINE | re.DOTALL
+BLOCK = re.compile(
+    r"^<!-- run: (?P<command>[^\n]+) -->\n```text\n(?P<output>.*?)^```$", re.MULTILINE | re.DOTALL
 )
-_TABLE = re.compile(
-    r"^<!-- generated: (?P<name>.+) -->\n(?P<text>.*?)^<!-- end -->$", re.MULTILINE | re.DOTALL
+TABLE = re.compile(
+    r"^<!-- generated: (?P<name>[^\n]+) -->\n(?P<text>.*?)^<!-- end -->$", re.MULTILINE | re.DOTALL
 )
 
 
@@ -65,12 +65,10 @@ GENERATED: dict[str, Callable[[], str]] = {"rules": rules_table}
 
 def renewed(text: str) -> str:
     """The document with every marked block made anew."""
-    text = _BLOCK.sub(
+    text = BLOCK.sub(
         lambda m: f"<!-- run: {m['command']} -->\n```text\n$ {m['command']}\n{run(m['command'])}```", text
     )
-    return _TABLE.sub(
-        lambda m: f"<!-- generated: {m['name']} -->\n{GENERATED[m['name']]()}<!-- end -->", text
-    )
+    return TABLE.sub(lambda m: f"<!-- generated: {m['name']} -->\n{GENERATED[m['name']]()}<!-- end -->", text)
 
 
 def main(arguments: list[str]) -> int:

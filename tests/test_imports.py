@@ -12,8 +12,8 @@ import pytest
 
 from tests.conftest import ROOT
 
-# What each part may import of ours; a part is a module or a folder of `mrtrscope/`. What those may, it may too:
-# the relation is closed below.
+# What each part may import of ours; a part is a module or a folder of `mrtrscope/`. It may import
+# what those may, too: the relation is closed below.
 DIRECTLY: dict[str, tuple[str, ...]] = {
     # carries traffic
     "frames": (),
