@@ -1,0 +1,330 @@
+"""The writing side of a journal: one append for what one read brought, and nothing that can fail towards
+the traffic.
+
+A journal is one file, ``CAPTURE/journals/<utc start>-<name>-<pid>.mrj``: a line of JSON, then records, each
+an ASCII line ``<lane> <kind> <microseconds since start> <length>``, that many bytes, a newline. `journal`
+reads it.
+
+Nothing that `append` meets can reach its caller: a full disk, a closed file, a bug are counted, and stand
+in the file as a gap on their lane as soon as writing works again. A record is written whole or taken back,
+so that a full disk tears no hole into the file. A disk that blocks holds the traffic, as a pipe would.
+
+At 1 GiB a journal goes on in another file, ``….2.mrj``. The parts are one journal: `of` names the first of
+them, `base` counts the bytes before this part, and readers go on counting, so that keys, lanes and numbers
+run through.
+
+Standard library only, and only what starts fast: processes that carry traffic import this.
+"""
+
+import os
+import sys
+import time
+from _thread import allocate_lock
+from errno import EBADF, EEXIST, ENOSPC
+
+from mrtrscope.frames import GAP
+
+MAX_RECORD = 1 << 26  # more bytes than this in one append become several records
+ROTATE = 1 << 30
+_SMALL = 1 << 14  # up to here one buffer is cheaper than a vector of three
+
+_SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
+
+
+def to_json(value: object) -> str:
+    """JSON text in ASCII of plain values; the `json` module would import `re`, too slow for a start."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{to_json(str(k))}: {to_json(v)}" for k, v in value.items()) + "}"
+    return (
+        '"' + "".join(c if " " <= c <= "~" and c not in '"\\' else _escape(ord(c)) for c in str(value)) + '"'
+    )
+
+
+def _escape(code: int) -> str:
+    if code < 0x10000:
+        return f"\\u{code:04x}"
+    return f"\\u{0xD7C0 + (code >> 10):04x}\\u{0xDC00 + (code & 0x3FF):04x}"
+
+
+def boot_id() -> str:
+    """Names this run of the machine: monotonic times can be compared where it is equal. "" when unknown."""
+    try:
+        fd = os.open("/proc/sys/kernel/random/boot_id", os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            return os.read(fd, 64).decode("ascii").strip()
+        finally:
+            os.close(fd)
+    except (OSError, ValueError):
+        return _boot_session() if sys.platform == "darwin" else ""
+
+
+def _boot_session() -> str:
+    import ctypes
+
+    try:
+        libc = ctypes.CDLL(None, use_errno=True)
+        text, size = ctypes.create_string_buffer(64), ctypes.c_size_t(64)
+        if libc.sysctlbyname(b"kern.bootsessionuuid", text, ctypes.byref(size), None, 0) == 0:
+            return text.value.decode("ascii", "replace")
+    except (OSError, AttributeError):
+        pass
+    return ""
+
+
+def pid_namespace() -> str:
+    """Names the space that process ids count in, so that a container's are not taken for ours."""
+    try:
+        return os.readlink("/proc/self/ns/pid")
+    except OSError:
+        return ""
+
+
+def safe_name(channel: str) -> str:
+    """The channel as part of a file name."""
+    return "".join(c if c in _SAFE else "_" for c in channel)[:60].strip("._-") or "unnamed"
+
+
+class Journal:
+    """Writes one journal. Safe to use from several threads; `append` never raises.
+
+    path          the file being written
+    lost_bytes, lost_frames   what could not be kept since the start
+    """
+
+    def __init__(
+        self, folder: str, stem: str, header: dict[str, object], *, rotate: int, max_size: int | None
+    ) -> None:
+        self.path = ""
+        self.lost_bytes = 0
+        self.lost_frames = 0
+        self._folder = folder
+        self._stem = stem
+        self._header = header
+        self._mono = int(str(header["mono"]))
+        self._rotate = rotate
+        self._max = max_size
+        self._lock = allocate_lock()
+        self._fd = -1
+        self._part = 0
+        self._base = 0  # bytes in the parts before this one
+        self._number = 0  # records in all parts
+        self._size = 0
+        self._until = 0  # size at which the quick way ends
+        self._floor = 0  # no rotation below this size
+        self._gaps: dict[str, list[int]] = {}
+        self._why = ""
+        self._stopped = False
+        self._closed = False
+        self._open_part()
+
+    @classmethod
+    def create(
+        cls,
+        capture_dir: str,
+        how: str,
+        channel: str,
+        *,
+        rotate: int = ROTATE,
+        max_size: int | None = None,
+        **header: object,
+    ) -> "Journal":
+        """Begin a journal in a capture folder, made when missing; OSError when it cannot be written.
+
+        `max_size` is in bytes, over all parts; when it is reached recording stops with a gap.
+        """
+        folder = os.path.join(capture_dir, "journals")
+        _make_private(capture_dir)
+        _make_private(folder)
+        mono, wall, pid = time.monotonic_ns(), time.time_ns(), os.getpid()
+        now = time.gmtime(wall // 1_000_000_000)
+        start = f"{time.strftime('%Y%m%dT%H%M%S', now)}.{wall // 1_000_000 % 1000:03d}Z"
+        stem = f"{start}-{safe_name(channel)}-{pid}"
+        first: dict[str, object] = {"mrj": 1, "boot": boot_id(), "mono": mono, "wall": wall, "how": how}
+        first |= {"channel": channel, "pid": pid, "namespace": pid_namespace(), **header}
+        return cls(folder, stem, first, rotate=rotate, max_size=max_size)
+
+    def append(self, lane: str, kind: str, t_ns: int, data: bytes) -> None:
+        """Keep what one read brought; `t_ns` is monotonic_ns() as the read returned. One write, never raises."""
+        try:
+            size = len(data)
+            t = (t_ns - self._mono) // 1000
+            head = f"{lane} {kind} {t if t > 0 else 0} {size}\n".encode()
+            total = len(head) + size + 1
+            with self._lock:
+                if self._size + total < self._until:
+                    if size < _SMALL:
+                        done = os.write(self._fd, b"%b%b\n" % (head, data))
+                    else:
+                        done = os.writev(self._fd, (head, data, b"\n"))
+                    if done == total:
+                        self._size += total
+                        self._number += 1
+                        return
+                    self._take_back()
+                    self._lose(lane, size, "disk full")
+                else:
+                    self._append_slowly(lane, kind, t if t > 0 else 0, data)
+        except OSError as e:
+            self._failed(lane, data, e.strerror or type(e).__name__, e.errno == EBADF)
+        except Exception as e:
+            self._failed(lane, data, type(e).__name__, False)
+
+    def close(self) -> None:
+        """End the journal; what is still counted as lost is written down when that is possible."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            self._until = 0
+            try:
+                if self._gaps:
+                    self._write(self._gap_records((time.monotonic_ns() - self._mono) // 1000))
+            except OSError:
+                pass
+            try:
+                os.close(self._fd)
+            except OSError:
+                pass
+            self._fd = -1
+
+    def _failed(self, lane: str, data: bytes, why: str, closed: bool) -> None:
+        try:
+            with self._lock:
+                if closed:
+                    self._fd = -1  # the number may soon be somebody else's: never write to it again
+                self._lose(lane, len(data), why)
+        except Exception:
+            self.lost_frames += 1
+
+    def _lose(self, lane: str, size: int, why: str) -> None:
+        self.lost_bytes += size
+        self.lost_frames += 1
+        gap = self._gaps.setdefault(lane, [0, 0])
+        gap[0] += size
+        gap[1] += 1
+        if not self._stopped:
+            self._why = why
+        self._until = 0  # the next append takes the slow way
+
+    def _append_slowly(self, lane: str, kind: str, t: int, data: bytes) -> None:
+        """Everything that is not the usual case; called with the lock held, raises OSError."""
+        if self._closed or self._stopped:
+            self._lose(lane, len(data), "closed")
+            return
+        if self._fd < 0 and not self._reopen():
+            self._lose(lane, len(data), self._why or "cannot write")
+            return
+        pieces = [data[i : i + MAX_RECORD] for i in range(0, len(data), MAX_RECORD)] or [data]
+        chunks = self._gap_records(t) if self._gaps else []
+        for piece in pieces:
+            chunks += (f"{lane} {kind} {t} {len(piece)}\n".encode(), piece, b"\n")
+        total = sum(map(len, chunks))
+        if self._max is not None and self._base + self._size + total > self._max:
+            self._stop(t)
+            self._lose(lane, len(data), "closed")
+            return
+        if self._size + total > self._rotate and self._size > self._floor:
+            self._open_part()
+        self._write(chunks)
+        self._gaps.clear()
+        self._number += len(chunks) // 3
+        self._set_until()
+
+    def _write(self, chunks: list[bytes]) -> None:
+        """One writev, whole or taken back."""
+        total = sum(map(len, chunks))
+        if os.writev(self._fd, chunks) != total:
+            self._take_back()
+            raise OSError(ENOSPC, "disk full")
+        self._size += total
+
+    def _take_back(self) -> None:
+        """A record that was written in part would swallow the next one."""
+        try:
+            os.ftruncate(self._fd, self._size)
+        except OSError:
+            self._size = os.fstat(self._fd).st_size  # readers find the next header behind the torn one
+
+    def _gap_records(self, t: int) -> list[bytes]:
+        chunks = []
+        for lane, (size, frames) in self._gaps.items():
+            body = to_json({"bytes": size, "frames": frames, "why": self._why}).encode()
+            chunks += [f"{lane} {GAP} {max(t, 0)} {len(body)}\n".encode(), body, b"\n"]
+        return chunks
+
+    def _stop(self, t: int) -> None:
+        """The user's limit is reached: say so once, for all lanes, and record no more."""
+        self._stopped = True
+        self._why = f"recording stopped at --max-size {self._max}"
+        body = to_json({"bytes": 0, "frames": 0, "why": self._why}).encode()
+        self._write([f"0z {GAP} {t} {len(body)}\n".encode(), body, b"\n"])
+
+    def _set_until(self) -> None:
+        limit = self._rotate
+        if self._max is not None:
+            limit = min(limit, self._max - self._base)
+        self._until = max(limit, 0)
+
+    def _open_part(self) -> None:
+        """Begin the next file of this journal; where that fails the old one stays in use."""
+        part, base = self._part + 1, self._base + self._size
+        header = self._header
+        if part > 1:
+            header = {**header, "part": part, "of": self._stem + ".mrj", "base": base, "number": self._number}
+            header["previous"] = os.path.basename(self.path)
+        line = to_json(header).encode() + b"\n"
+        try:
+            path, fd = self._create(part)
+        except OSError:
+            if part == 1:
+                raise
+            self._floor = self._size + (1 << 26)  # try again later
+            self._rotate = max(self._rotate, self._floor)
+            return
+        if self._fd >= 0:
+            os.close(self._fd)
+        self._fd, self.path, self._part, self._base, self._size = fd, path, part, base, 0
+        self._write([line])
+        self._floor = self._size
+        self._set_until()
+
+    def _create(self, part: int) -> tuple[str, int]:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+        for again in range(100):
+            if again and part == 1:
+                self._stem += "x"
+            path = os.path.join(self._folder, self._stem + (".mrj" if part == 1 else f".{part}.mrj"))
+            try:
+                return path, os.open(path, flags, 0o600)
+            except FileExistsError:
+                if part > 1:
+                    raise
+        raise FileExistsError(EEXIST, "no free name", self._folder)
+
+    def _reopen(self) -> bool:
+        """Open the file again after it was closed under us."""
+        try:
+            self._fd = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW)
+            self._size = os.fstat(self._fd).st_size
+        except OSError:
+            return False
+        return True
+
+
+def _make_private(folder: str) -> None:
+    """Make a folder that only its owner can read; one that exists stays as it is."""
+    if os.path.isdir(folder):
+        return
+    parent = os.path.dirname(folder)
+    if parent and parent != folder:
+        _make_private(parent)
+    try:
+        os.mkdir(folder, 0o700)
+    except FileExistsError:
+        pass  # somebody else was quicker, or it is no folder, which the next call says better

@@ -1,0 +1,41 @@
+"""Where a capture goes when the command line does not say. Standard library only; `wrap` starts with it."""
+
+import os
+import time
+
+
+def default_capture() -> str:
+    """$MRTRSCOPE_CAPTURE, else $XDG_STATE_HOME/mrtrscope/captures/<date>."""
+    given = os.environ.get("MRTRSCOPE_CAPTURE")
+    if given:
+        return given
+    state = os.environ.get("XDG_STATE_HOME", "")
+    if not os.path.isabs(state):  # the XDG specification says to ignore it then
+        state = os.path.join(os.path.expanduser("~"), ".local", "state")
+    return os.path.join(state, "mrtrscope", "captures", time.strftime("%Y-%m-%d"))
+
+
+def capture_dir(given: str | None) -> str:
+    """The capture folder, absolute. A path that was not on the command line is printed once, on stderr."""
+    if given:
+        return os.path.abspath(given)
+    path = os.path.abspath(default_capture())
+    say(f"mrtrscope: recording to {path}")
+    return path
+
+
+def say(text: str) -> None:
+    """One line on stderr, whatever state stderr is in."""
+    try:
+        os.write(2, f"{text}\n".encode(errors="backslashreplace"))
+    except OSError:
+        pass
+
+
+def size(text: str) -> int:
+    """Bytes from "500", "64K", "200M", "2G"; ValueError when it is none of these."""
+    unit = {"K": 10, "M": 20, "G": 30, "T": 40}.get(text[-1:].upper())
+    number = int(text[:-1]) << unit if unit else int(text)
+    if number <= 0:
+        raise ValueError(text)
+    return number
