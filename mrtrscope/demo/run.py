@@ -11,7 +11,7 @@ from typing import Any
 
 from mrtrscope.demo.stage import Actor, DemoError, Stage
 
-STDIO, HTTP = "stdio", "http"
+STDIO, HTTP, RELAY = "stdio", "http", "relay"
 STARTING, VISITING = 20.0, 30.0  # seconds, on a slow machine
 NEEDS = "mcp"
 MISSING = "the demo's client and server are built on the official SDK: pip install 'mrtrscope[demo]'"
@@ -31,16 +31,20 @@ def record(
     if find_spec(NEEDS) is None:
         raise DemoError(MISSING)
     got: dict[str, Any] = {}
+    through = {
+        HTTP: ("proxy", "client ⇄ mrtrscope proxy (mitmproxy) ⇄ server"),
+        RELAY: ("relay", "client ⇄ mrtrscope relay ⇄ server"),
+    }
     with Stage(capture) as stage:
-        web = _start_web(stage, capture) if HTTP in transports else None
+        webs = {name: _start_web(stage, capture, through[name][0]) for name in transports if name in through}
         if STDIO in transports:
             say("stdio: client ⇄ mrtrscope wrap ⇄ server")
             wrap = ("mrtrscope", "wrap", "--capture", str(capture), "--name", "bakery", "--")
             got |= _visit(stage, STDIO, [*_PYTHON, *wrap, *_SERVER])
-        if web is not None:
+        for name, web in webs.items():
             url = web()
-            say("http: client ⇄ mrtrscope proxy (mitmproxy) ⇄ server")
-            got |= _visit(stage, HTTP, [url])
+            say(f"http: {through[name][1]}")
+            got |= _visit(stage, name, [url])
     return got
 
 
@@ -52,15 +56,17 @@ def _visit(stage: Stage, transport: str, target: list[str]) -> dict[str, Any]:
     return got
 
 
-def _start_web(stage: Stage, capture: Path) -> Callable[[], str]:
-    """Start the HTTP server and the proxy before it. What is returned waits for the proxy."""
-    server = stage.start("http server", *_SERVER, "--http")
+def _start_web(stage: Stage, capture: Path, verb: str) -> Callable[[], str]:
+    """Start an HTTP server and `proxy` or `relay` before it. What is returned waits for the latter."""
+    server = stage.start(f"server behind {verb}", *_SERVER, "--http")
     url = stage.wait(lambda: server.said().partition("\n")[0], server, "said where it listens", STARTING)
-    origin = url.removesuffix("/mcp")
+    target = url.removesuffix("/mcp")
+    if verb == "relay":
+        target = target.removeprefix("http://")
     port = _free_port()
     proxy = stage.start(
-        "proxy", *_PYTHON, "mrtrscope", "proxy",
-        "--capture", str(capture), "--target", origin, "--listen", f"127.0.0.1:{port}",
+        verb, *_PYTHON, "mrtrscope", verb,
+        "--capture", str(capture), "--target", target, "--listen", f"127.0.0.1:{port}",
     )  # fmt: skip
 
     def ready() -> str:
