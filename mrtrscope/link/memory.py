@@ -6,18 +6,15 @@ collects several values under a key, `set` keeps the last one.
 
 from __future__ import annotations
 
-import hashlib
+from hashlib import blake2b
 from typing import Protocol
 
 
 def digest(*parts: str | bytes) -> bytes:
     """16 bytes that stand for the parts; parts cannot run into each other."""
-    h = hashlib.blake2b(digest_size=16)
-    for part in parts:
-        data = part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part
-        h.update(len(data).to_bytes(8, "little"))
-        h.update(data)
-    return h.digest()
+    blobs = [part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part for part in parts]
+    sizes = ",".join([str(len(blob)) for blob in blobs])
+    return blake2b(b"".join([sizes.encode(), b":", *blobs]), digest_size=16).digest()
 
 
 class Memory(Protocol):

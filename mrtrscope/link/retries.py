@@ -1,8 +1,8 @@
 """Which earlier `input_required` result a request takes up: the heart of linking.
 
 Every such result (an `Ask`) is filed in `Memory` under a few digests, so that a retry finds those that agree with it
-most by exact look-up, however many there are and however long ago. Candidates are results on the same channel with the same
-method and target, answered or not, less those whose client is certainly another. They are ranked by equal state, equal
+most by exact look-up, however many there are and however long ago. Candidates are results on the same channel with
+the same method and target, answered or not, less those whose client is certainly another. They are ranked by equal state, equal
 answered keys, equal arguments, certainly the same client, in this order; age never decides. With several first the link
 is `ambiguous`: all are listed and none is chosen.
 
@@ -39,15 +39,7 @@ HOT = 2048  # asks kept as objects; the others are read back from memory
 NO_STATE = b"-"
 
 # Files an ask stands in, from narrow to wide; see `_digests`.
-STATE_KEYS_ARGS, STATE_KEYS, STATE, KEYS_ARGS, ARGS, ISSUED, CHAIN = (
-    "ska",
-    "sk",
-    "s",
-    "ka",
-    "a",
-    "issued",
-    "chain",
-)
+STATE_KEYS_ARGS, STATE_KEYS, STATE, KEYS_ARGS, ARGS, ISSUED = "ska", "sk", "s", "ka", "a", "issued"
 
 
 class Retries:
@@ -72,7 +64,6 @@ class Retries:
         keys = _digests(channel, ask.method, ask.target, ask.state, ask.questions, ask.arguments)
         for space, key in keys.items():
             self._memory.add(space, key, ask.key)
-        self._memory.add(CHAIN, digest(ask.operation), ask.key)
 
     def ask(self, key: str) -> Ask | None:
         """The ask whose answer message has this key."""
