@@ -306,7 +306,7 @@ class HttpTap(Recorder):
         exchange = self._open.get(flow.id)
         if exchange is not None:
             self._settle_request(exchange)
-            self._cut(exchange, ended_by(flow), str(flow.error.msg))
+            self._cut(exchange, ended_by(flow, exchange.status > 0), str(flow.error.msg))
 
     @guarded
     def client_disconnected(self, client: Any) -> None:

@@ -161,25 +161,36 @@ def _readable(connection: Any) -> bool:
     return bool(connection.state.value & _CAN_READ)
 
 
-def ended_by(flow: Any) -> str:
-    """Who ended the exchange; "us" wherever mitmproxy refused something: nobody is blamed for its taste."""
+_REFUSALS = (
+    "HTTP/1 protocol error",
+    "HTTP/2 protocol error",
+    "Cannot parse HTTP",
+    "unexpected server response",
+)
+
+
+def ended_by(flow: Any, answered: bool) -> str:
+    """Who ended the exchange; "us" wherever mitmproxy refused something: nobody is blamed for its taste.
+
+    answered   the head of an answer came
+    """
     error = str(flow.error.msg)
+    closed = "closed" in error or "isconnected" in error
     if error == KILLED:
         return "us"
-    closed = "closed" in error or "isconnected" in error
-    if not _readable(flow.client_conn) and (closed or not error):
+    if closed and not _readable(flow.client_conn):
         return "client"
-    server = flow.server_conn
-    if server.error or server.timestamp_start is None:
-        return "upstream" if flow.request.timestamp_end is not None or flow.request.stream else "us"
-    if closed and not _readable(server):
+    if closed and not _readable(flow.server_conn):
         return "server"
     if error.startswith(
         "stream reset"
     ):  # mitmproxy says so of both sides; with one HTTP/2 side it was that one
-        if server.alpn != b"h2":
+        if flow.server_conn.alpn != b"h2":
             return "client"
         if flow.client_conn.alpn != b"h2":
             return "server"
         return "client" if "CANCEL" in error else "open"
-    return "us"
+    if error.startswith(_REFUSALS) or "mitmproxy" in error or "refusing" in error or answered:
+        return "us"
+    request = flow.request
+    return "upstream" if request.timestamp_end is not None or request.stream else "us"
