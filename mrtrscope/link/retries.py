@@ -2,9 +2,9 @@
 
 Every such result (an `Ask`) is filed in `Memory` under a few digests, so that a retry finds those that agree with it
 most by exact look-up, however many there are and however long ago. Candidates are results on the same channel with
-the same method and target, answered or not, less those whose client is certainly another. They are ranked by equal state, equal
-answered keys, equal arguments, certainly the same client, in this order; age never decides. With several first the link
-is `ambiguous`: all are listed and none is chosen.
+the same method and target, answered or not, less those whose client is certainly another. They are ranked by equal
+state, equal answered keys, equal arguments, certainly the same client, in this order; age never decides. With several
+first the link is `ambiguous`: all are listed and none is chosen.
 
 A request that carries no state, or one that was never issued, needs equal arguments to be taken for a retry at all
 (strength 2 in the catalogue's `chain_and_link`); the difference is then named, and the link is `suspect`.
