@@ -70,7 +70,7 @@ def test_externals_are_left_out_and_put_in_again() -> None:
     ],
 )
 def test_what_is_no_checkpoint_is_refused_and_runs_nothing(text: bytes) -> None:
-    with pytest.raises(ValueError):  # noqa: PT011 - the kind is the contract
+    with pytest.raises(ValueError):
         snapshot.load(text, {})
 
 

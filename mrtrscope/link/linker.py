@@ -324,14 +324,16 @@ class Linker:
         elif signal.what == ev.EXIT or (signal.what == ev.LANE_END and signal.detail.get("lane") == "o"):
             self._process_ended(signal)
         elif signal.what == ev.LANE_END and signal.detail.get("lane") == "i":
-            for operation in self.operations.peer_ended(signal.peer.id, signal.t):
+            for operation in self.operations.peer_ended(signal.peer.id):
                 self._sink.settled(operation)
         elif signal.what == ev.GAP:
             self._gapped[signal.peer.id] = True
 
     def _http_ended(self, http: HttpExchange) -> None:
         for exchange in self.pending.by_http.pop(http.key, ()):
-            if exchange.state == WAITING and self._end(exchange, _end_of(http), None):
+            settled = exchange.state == WAITING and self._end(exchange, _end_of(http), None)
+            self.operations.refused(exchange)
+            if settled:
                 self._sink.settled(exchange.operation)
 
     def _process_ended(self, signal: Signal) -> None:
@@ -340,7 +342,7 @@ class Linker:
                 for exchange in list(same):
                     if self._end(exchange, CUT, None):
                         self._sink.settled(exchange.operation)
-        for operation in self.operations.peer_ended(signal.peer.id, signal.t):
+        for operation in self.operations.peer_ended(signal.peer.id):
             self._sink.settled(operation)
 
 

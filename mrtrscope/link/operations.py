@@ -31,6 +31,11 @@ from mrtrscope.wire.events import ABSENT
 SECOND = 1_000_000
 ABANDONED_AFTER = 60 * SECOND  # the same client went on for so long without answering
 FORGOTTEN_AFTER = 600 * SECOND  # nobody took it up: no longer looked at, unless a retry comes after all
+AGAIN_WITHIN = {
+    401: 600 * SECOND,
+    403: 600 * SECOND,
+    503: 60 * SECOND,
+}  # the same request, sent again after it
 QUICK = 20_000  # a state-only round retried within so many microseconds counts as at once
 IDS, KEYS, CLIENTS = 256, 256, 4096  # how much is kept of each
 
@@ -54,7 +59,9 @@ class Operations:
         self.asked: OrderedDict[str, int] = OrderedDict()  # operation -> since when it waits for its client
         self._due: deque[tuple[int, str, int]] = deque()  # (time to look again, operation, asked at)
         self._seen: OrderedDict[str, int] = OrderedDict()  # client -> when it last sent a request
-        self._ended: OrderedDict[str, int] = OrderedDict()  # peers that ended
+        self._refused: OrderedDict[bytes, tuple[str, int, Client]] = (
+            OrderedDict()
+        )  # request -> operation, until, who
 
     def join(self, exchange: Exchange) -> Operation:
         """The operation that a new request belongs to; sets `exchange.operation`."""
@@ -64,14 +71,15 @@ class Operations:
         operation = None
         if ask is not None and (ask.method, ask.target) == (exchange.method, exchange.target):
             operation = self.open.get(ask.operation) or self._recall(ask.operation)
+        else:
+            operation = self._sent_again(exchange)
         if operation is None:
             operation = Operation()
             operation.key, operation.t, operation.kind = exchange.key, exchange.t, "single"
             operation.channel, operation.method = exchange.request.channel, exchange.method
             operation.target = exchange.target
             operation.count = operation.open = operation.server = operation.waiting = 0
-        else:
-            assert ask is not None
+        elif ask is not None:
             operation.kind = "mrtr"
             operation.waiting += max(0, exchange.t - ask.t)
             self.asked.pop(operation.key, None)
@@ -114,6 +122,31 @@ class Operations:
         self.asked.pop(operation.key, None)
         return True
 
+    def refused(self, exchange: Exchange) -> None:
+        """HTTP refused the request for want of credentials or capacity: it may be sent again as it is."""
+        http = exchange.http
+        wait = AGAIN_WITHIN.get(http.status or 0) if http is not None else None
+        if wait is None or exchange.link is not None:
+            return
+        operation = exchange.operation
+        self._memory.set("op", digest(operation.key), _dump(operation))
+        self._refused[_as_sent(exchange)] = (operation.key, operation.t_end + wait, exchange.client)
+        if len(self._refused) > CLIENTS:
+            self._refused.popitem(last=False)
+
+    def _sent_again(self, exchange: Exchange) -> Operation | None:
+        """The operation whose refused request this one repeats word for word."""
+        if not self._refused or exchange.http is None:
+            return None
+        request = _as_sent(exchange)
+        key, until, client = self._refused.get(request, ("", 0, exchange.client))
+        # A 401 is followed by another credential: that alone does not make it another client.
+        sure = client.credential and exchange.client.surely_other(client)
+        if exchange.t > until or sure:
+            return None
+        del self._refused[request]
+        return self.open.get(key) or self._recall(key)
+
     def overdue(self, now: int) -> list[Operation]:
         """Operations that, by `now`, are known to be abandoned, or are no longer looked at; each once."""
         out = []
@@ -133,11 +166,8 @@ class Operations:
                 self._due.append((now + ABANDONED_AFTER, key, since))
         return out
 
-    def peer_ended(self, peer: str, t: int) -> list[Operation]:
+    def peer_ended(self, peer: str) -> list[Operation]:
         """A process or its input ended: what it was asked is abandoned."""
-        self._ended[peer] = t
-        if len(self._ended) > CLIENTS:
-            self._ended.popitem(last=False)
         out = []
         for key in list(self.asked):
             operation = self.open.get(key)
@@ -194,6 +224,11 @@ class Operations:
     def _recall(self, key: str) -> Operation | None:
         text = self._memory.get("op", digest(key))
         return None if text is None else _load(text)
+
+
+def _as_sent(exchange: Exchange) -> bytes:
+    params = {name: value for name, value in exchange.request.params.items() if name != "_meta"}
+    return digest(exchange.request.channel, exchange.method, canonical(params))
 
 
 def _names(client: Client) -> tuple[str, ...]:
