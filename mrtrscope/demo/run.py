@@ -9,7 +9,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from mrtrscope.demo.stage import Actor, DemoError, Stage
+from mrtrscope.demo.stage import Actor, DemoError, Interrupted, Stage
+
+__all__ = ["HTTP", "RELAY", "STDIO", "DemoError", "Interrupted", "record"]
 
 STDIO, HTTP, RELAY = "stdio", "http", "relay"
 STARTING, VISITING = 20.0, 30.0  # seconds, on a slow machine
