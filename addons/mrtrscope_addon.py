@@ -33,7 +33,7 @@ from mrtrscope_view import McpContentview
 
 from mrtrscope.recorder import Journal
 from mrtrscope.tap import HttpTap
-from mrtrscope.tap_records import FlowIds
+from mrtrscope.tap_records import FlowIds, address
 from mrtrscope.tap_stdio import StdioTap
 from mrtrscope.where import default_capture, say, size
 
@@ -148,6 +148,7 @@ class MrtrScope:
         recording = self._start()
         if recording is None:
             return
+        self._announce(recording)
         self._refusals = Refusals(recording)
         logging.getLogger("mitmproxy.proxy.server").addHandler(self._refusals)
         if ctx.options.mrtrscope_analyse:
@@ -155,6 +156,15 @@ class MrtrScope:
             self._analyser.start()
             journal = Path(recording.journal.path).name
             self._later(FlowNotes(recording.capture, journal, recording.ids, self._analyser).follow())
+
+    def _announce(self, recording: Recording) -> None:
+        server = ctx.master.addons.get("proxyserver")
+        where = ", ".join(address(a) for a in server.listen_addrs()) if server else ""
+        text = f"mrtrscope: recording to {recording.capture}" + (f"; listening at {where}" if where else "")
+        if type(ctx.master).__name__ == "ConsoleMaster":
+            logger.info(text)  # its screen is no place for stderr
+        else:
+            say(text)
 
     def done(self) -> None:
         """mitmproxy ends: close the journal, let the analyser read the rest of it."""
@@ -184,10 +194,6 @@ class MrtrScope:
                 )
                 return None
             self.recording.http.host_rewritten = not ctx.options.keep_host_header
-            if type(ctx.master).__name__ == "ConsoleMaster":
-                logger.info(f"mrtrscope: recording to {capture}")  # its screen is no place for stderr
-            else:
-                say(f"mrtrscope: recording to {capture}")
         return self.recording
 
     def _later(self, work: Coroutine[Any, Any, None]) -> None:
