@@ -1,0 +1,118 @@
+"""The command line. A verb's module is imported when the verb is called, so that no command pays for another.
+
+Three kinds of trouble are told apart: what the peers did wrong are findings (exit code 1), what the user did wrong is a
+usage error (2), what cannot be read is `Unreadable` (3).
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from mrtrscope import __version__
+
+# verb -> (module, attribute, what it does); None for a verb that does not show in --help
+VERBS: dict[str, tuple[str, str, str | None]] = {
+    "demo": ("demo", "demo", "Run a real client and server, capture, judge and draw them."),
+    "wrap": ("wrap", "wrap", "Start a stdio server, pass everything through, and record it."),
+    "relay": ("relay", "relay", "Pass plain HTTP to a server on this machine, and record it."),
+    "proxy": ("proxy", "proxy", "Pass HTTP on through mitmproxy, and record it."),
+    "list": ("list", "list_", "List the operations of a capture, one a line."),
+    "messages": ("messages", "messages", "List every message of a capture, one a line."),
+    "show": ("show", "show", "Show one operation, exchange or frame in full."),
+    "check": ("check", "check", "Judge a capture against the rules and print what it breaks."),
+    "rules": ("rules", "rules", "List the rules."),
+    "explain": ("explain", "explain", "Explain one rule: its source, why it matters, examples."),
+    "diagram": ("diagram", "diagram", "Draw the sequence diagram of an operation."),
+    "import": ("import_", "import_", "Read a recording of another form into a capture folder."),
+    "export": ("export", "export", "Write a capture as text, one JSON object a line."),
+    "analyse": ("analyse", "analyse", None),
+}
+
+
+class Verbs(click.Group):
+    """A group that imports the module of the verb it is asked for, and no other."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in VERBS:
+            return None
+        module, attribute, _ = VERBS[cmd_name]
+        try:
+            found: click.Command = getattr(importlib.import_module(f"mrtrscope.cli.{module}"), attribute)
+        except ModuleNotFoundError as error:
+            if error.name != f"mrtrscope.cli.{module}":
+                raise
+            return None
+        return found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, _, text) in VERBS.items() if text])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in VERBS and not args[0].startswith("-"):
+            import difflib
+
+            near = difflib.get_close_matches(args[0], [n for n, v in VERBS.items() if v[2]], 1)
+            hint = f"; did you mean {near[0]}?" if near else "; mrtrscope --help lists them."
+            ctx.fail(f"There is no command {args[0]!r}{hint}")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(
+    cls=Verbs, epilog="Example:\n\n\b\n  mrtrscope demo", context_settings={"max_content_width": 110}
+)
+@click.version_option(__version__, prog_name="mrtrscope")
+def cli() -> None:
+    """Record, link, judge, draw and replay Model Context Protocol traffic."""
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """Run the command line and end the process with the exit code it deserves."""
+    sys.exit(run(args))
+
+
+def run(args: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit code."""
+    try:
+        result: Any = cli.main(args=list(args) if args is not None else None, standalone_mode=False)
+        _flush()
+    except BrokenPipeError:
+        return _gone()
+    except click.exceptions.Exit as end:
+        return end.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        return 128 + signal.SIGINT
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    return result if isinstance(result, int) else 0
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            stream.flush()
+
+
+def _gone() -> int:
+    """Whoever read our output is gone (`| head`): no more is wanted, and that is no error."""
+    quiet = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except BrokenPipeError:
+            os.dup2(quiet, stream.fileno())
+    os.close(quiet)
+    return 0

@@ -1,0 +1,112 @@
+"""What the verbs share: the capture argument, formats, output, and errors with the right exit code."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from mrtrscope.store.reader import Store
+
+CLEAN, FINDINGS, USAGE, UNREADABLE = 0, 1, 2, 3
+
+
+class CannotRead(click.ClickException):
+    """The capture cannot be read (exit code 3)."""
+
+    exit_code = UNREADABLE
+
+
+def capture_argument[F: Callable[..., Any]](function: F) -> F:
+    """CAPTURE: a capture folder, a journal, a transcript, a flow file or a HAR."""
+    return click.argument("capture", type=click.Path(exists=True, path_type=Path))(function)
+
+
+def update_option[F: Callable[..., Any]](function: F) -> F:
+    return click.option(
+        "--no-update", is_flag=True, help="Show what was analysed before; do not read the capture now."
+    )(function)
+
+
+def format_option[F: Callable[..., Any]](*formats: str) -> Callable[[F], F]:
+    return click.option(
+        "--format",
+        "form",
+        type=click.Choice(formats),
+        default=formats[0],
+        show_default=True,
+        help="Output format.",
+    )
+
+
+def epilog(*examples: str) -> str:
+    """The end of a --help page: commands that run as they stand there."""
+    word = "Example" if len(examples) == 1 else "Examples"
+    return f"{word}:\n\n\b\n" + "\n".join(f"  {example}" for example in examples)
+
+
+@contextlib.contextmanager
+def opened(capture: Path, no_update: bool = False) -> Iterator[Store]:
+    """The rows of a capture, brought up to date; trouble with it becomes the error to show."""
+    from mrtrscope import analyse
+
+    try:
+        store = analyse.bring_up_to_date(capture, update=not no_update, say=say)
+    except analyse.Unreadable as error:
+        raise CannotRead(str(error)) from error
+    with store:
+        yield store
+
+
+def say(text: str) -> None:
+    """Talk, as against results: to stderr, nothing in it that acts on a terminal."""
+    from mrtrscope.views.escape import visible
+
+    click.echo(visible(text, "\n"), err=True)
+
+
+def colours() -> bool:
+    """Whether results may be coloured: only on a terminal whose owner did not say no (https://no-color.org)."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def columns() -> int | None:
+    """Columns of the terminal that results go to; None when they go elsewhere and nothing needs cutting."""
+    if not sys.stdout.isatty():
+        return None
+    return os.get_terminal_size(sys.stdout.fileno()).columns or None
+
+
+def print_lines(lines: Iterable[str]) -> None:
+    """Results, one line each."""
+    write = sys.stdout.write
+    for line in lines:
+        write(
+            line.encode(sys.stdout.encoding or "utf-8", "backslashreplace").decode(
+                sys.stdout.encoding or "utf-8"
+            )
+            + "\n"
+        )
+
+
+def print_json(key: str, rows: Iterable[BaseModel], rest: Callable[[], dict[str, Any]] | None = None) -> None:
+    """`{"key": [rows…], …rest}`, written row by row, so that a million rows need no memory; ASCII only."""
+    write = sys.stdout.write
+    write(f'{{"{key}": [')
+    between = "\n"
+    for row in rows:
+        write(between + json.dumps(row.model_dump(exclude_defaults=False)))
+        between = ",\n"
+    write("\n]")
+    for name, value in (rest() if rest else {}).items():
+        write(f",\n{json.dumps(name)}: {json.dumps(value)}")
+    write("}\n")

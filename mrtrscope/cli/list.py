@@ -1,0 +1,38 @@
+"""`mrtrscope list`: the operations of a capture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from mrtrscope.cli.common import (
+    capture_argument,
+    colours,
+    columns,
+    epilog,
+    format_option,
+    opened,
+    print_json,
+    print_lines,
+    update_option,
+)  # fmt: skip
+
+
+@click.command("list", epilog=epilog("mrtrscope list captures/sample-demo"))
+@capture_argument
+@format_option("text", "json")
+@update_option
+def list_(capture: Path, form: str, no_update: bool) -> None:
+    """List the operations of a capture, one a line.
+
+    CAPTURE is a capture folder, a journal, a transcript, a mitmproxy flow file or a HAR. Times are those spent in the
+    server, waiting for input, and from the first request to the last answer.
+    """
+    with opened(capture, no_update) as store:
+        if form == "json":
+            print_json("operations", store.operations())
+        else:
+            from mrtrscope.views.rows import operations
+
+            print_lines(operations(store.operations(), columns(), colours()))

@@ -1,0 +1,38 @@
+"""`mrtrscope messages`: every message of a capture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from mrtrscope.cli.common import (
+    capture_argument,
+    colours,
+    columns,
+    epilog,
+    format_option,
+    opened,
+    print_json,
+    print_lines,
+    update_option,
+)  # fmt: skip
+
+
+@click.command(epilog=epilog("mrtrscope messages captures/sample-demo"))
+@capture_argument
+@format_option("text", "json")
+@update_option
+def messages(capture: Path, form: str, no_update: bool) -> None:
+    """List every message of a capture, one a line.
+
+    CAPTURE is a capture folder, a journal, a transcript, a mitmproxy flow file or a HAR. What is no message (noise on
+    stdout, undelivered events) is counted at the end.
+    """
+    with opened(capture, no_update) as store:
+        if form == "json":
+            print_json("messages", store.messages(), store.counts_of_noise)
+        else:
+            from mrtrscope.views.rows import messages as table
+
+            print_lines(table(store.messages(), store.counts_of_noise(), columns(), colours()))

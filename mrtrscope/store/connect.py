@@ -1,0 +1,39 @@
+"""Opening `scope.db`: for one writer and any number of readers that never wait for it.
+
+The folder may come from somebody else. A database in it is only ever opened as a plain file, never through a link,
+and nothing stored in it (views, triggers) may call what is not harmless.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from pathlib import Path
+
+from sqlite_utils import Database
+
+BUSY_SECONDS = 30.0
+CACHE_KIB = 8192
+
+
+def open_database(path: Path, *, write: bool = False) -> Database:
+    """A connection to the database file; `write` makes the file when there is none, readable by its owner only."""
+    flags = os.O_NOFOLLOW | os.O_CLOEXEC
+    os.close(os.open(path, flags | (os.O_RDWR | os.O_CREAT if write else os.O_RDONLY), 0o600))
+    connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, cached_statements=256)
+    try:
+        connection.execute("pragma trusted_schema = off")
+        connection.execute(f"pragma cache_size = -{CACHE_KIB}")
+        connection.execute("pragma temp_store = memory")
+        if write:
+            connection.execute("pragma journal_mode = wal")
+            connection.execute(
+                "pragma synchronous = normal"
+            )  # with WAL: consistent after a crash of anything
+            connection.execute("pragma journal_size_limit = 16777216")
+        else:
+            connection.execute("pragma query_only = on")
+        return Database(connection, recursive_triggers=False, execute_plugins=False)
+    except BaseException:
+        connection.close()
+        raise

@@ -1,0 +1,188 @@
+"""The one writer: a batch of the pipeline, its checkpoint and how far the journals were read, in one transaction.
+
+Rows are plain tuples handed to `executemany`; a million messages pass here, so nothing is looked up that is at hand.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from sqlite_utils import Database
+
+from mrtrscope.link.facts import Exchange, Operation
+from mrtrscope.pipeline import Batch, Present
+from mrtrscope.rules.context import Finding
+from mrtrscope.store import schema
+from mrtrscope.store.memory import SqliteMemory
+from mrtrscope.store.names import MessageIds, Names, split_key
+from mrtrscope.store.ranks import Ranks
+from mrtrscope.store.rows import event_row, exchange_row, finding_row, message_row, operation_row
+from mrtrscope.store.text import plain
+from mrtrscope.wire.events import Event, Message
+
+MESSAGE = f"insert into messages values ({', '.join('?' * len(schema.TABLES['messages']))})"
+EVENT = f"insert into events values ({', '.join('?' * len(schema.TABLES['events']))})"
+EXCHANGE = f"insert or replace into exchanges values ({', '.join('?' * len(schema.TABLES['exchanges']))})"
+FINDING = f"insert or replace into findings values ({', '.join('?' * len(schema.TABLES['findings']))})"
+OPERATION = (
+    f"insert into operations values ({', '.join('?' * len(schema.TABLES['operations']))}) on conflict(id) do update set"
+    " kind = excluded.kind, outcome = excluded.outcome, t_end = excluded.t_end, server = excluded.server,"
+    " waiting = excluded.waiting, count = excluded.count"
+)
+TESTED = "insert into tested values (?, ?, ?) on conflict do update set n = n + excluded.n"
+CHANNEL = "update channels set transport = ?, modern = ?, legacy = ?, initialized = ? where id = ?"
+
+
+class Writer:
+    """Writes batches into an open database whose tables are there."""
+
+    def __init__(self, db: Database) -> None:
+        self.db = db
+        self.memory = SqliteMemory(db)
+        self._journals = Names(db, "journals")
+        self._channels = Names(db, "channels")
+        self._clients = Names(db, "clients")
+        self._ids = MessageIds(db, self._journals)
+        self._ranks = {
+            name: Ranks(db, name, column)
+            for name, column in (("messages", "m"), ("events", "f"), ("operations", "op"))
+        }
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Everything inside is written, or nothing. IMMEDIATE: two writers never both read first and write then."""
+        self.db.conn.execute("begin immediate")
+        try:
+            yield
+            self.db.conn.execute("commit")
+        except BaseException:
+            self.db.rollback()
+            for part in (self.memory, self._journals, self._channels, self._clients, self._ids):
+                part.forget()
+            for ranks in self._ranks.values():
+                ranks.forget()
+            raise
+        self._ids.turn()
+
+    def reset(self, meta: Mapping[str, str | bytes]) -> None:
+        """Empty tables, for this code; the caller has begun a transaction."""
+        schema.create(self.db)
+        self.set_meta({**schema.versions(), **meta})
+
+    def set_meta(self, values: Mapping[str, str | bytes]) -> None:
+        self.db.conn.executemany("insert or replace into meta values (?, ?)", list(values.items()))
+
+    def set_journals(self, read: Mapping[str, tuple[int, int]]) -> None:
+        """How far each journal was read, and how large it was then; inside a transaction."""
+        self.db.conn.executemany(
+            "update journals set offset = ?, looked = ? where id = ?",
+            [(offset, looked, self._journals(plain(name))) for name, (offset, looked) in read.items()],
+        )
+
+    def write(self, batch: Batch) -> None:
+        """All rows of a batch; inside a transaction."""
+        started = self._write_messages(batch.messages)
+        self._write_events(batch.events)
+        execute = self.db.conn.executemany
+        if batch.channels:
+            execute(CHANNEL, [
+                (c.transport, c.modern, c.legacy, c.initialized, self._channels(plain(name)))
+                for name, c in batch.channels.items()
+            ])  # fmt: skip
+        if batch.exchanges:
+            execute(EXCHANGE, list(self._exchanges(batch.exchanges)))
+        if batch.operations:
+            self._write_operations(batch.operations, started)
+        if batch.findings:
+            execute(FINDING, [self._finding(f) for f in batch.findings])
+        if batch.tested:
+            execute(TESTED, [(self._channels(plain(c)), rule, n) for (c, rule), n in batch.tested.items()])
+        self.memory.flush()
+
+    def write_present(self, present: Present) -> None:
+        """What is open and undecided now, in place of what was said last; inside a transaction."""
+        self.db.conn.execute("delete from present")
+        self.db.conn.execute("delete from findings where provisional")
+        outcomes = [(id, outcome) for key, outcome in present.outcomes.items() if (id := self._ids.get(key))]
+        self.db.conn.executemany("insert into present values (?, ?)", outcomes)
+        self.db.conn.executemany(
+            FINDING.replace("or replace", "or ignore"), [self._finding(f) for f in present.findings]
+        )
+
+    def _where(self, event: Event) -> tuple[int, int, int]:
+        """Journal, channel and client of an event, as numbers."""
+        channel, peer = self._channels(plain(event.channel)), event.peer
+        before = self._clients.known(peer.id)
+        client = self._clients(peer.id) if before is None else before
+        if before is None:
+            self.db.conn.execute(
+                "update clients set transport = ?, address = ? where id = ?",
+                (peer.transport, peer.address, client),
+            )
+        return self._journals(plain(event.journal)), channel, client
+
+    def _write_messages(self, messages: list[tuple[Message, str, str]]) -> int:
+        """Returns the id that the first of them got."""
+        ranks, ids = self._ranks["messages"], self._ids
+        first = ranks.next_id()
+        for id, (message, _, _) in enumerate(messages, first):
+            ids.put(message.key, id)
+        if messages:
+            numbers = ranks.give([(message.order, first + i) for i, (message, _, _) in enumerate(messages)])
+            get = ids.get
+            rows = [
+                message_row(message, id, number, get(exchange), get(operation), self._where(message))
+                for id, (number, (message, exchange, operation)) in enumerate(
+                    zip(numbers, messages, strict=True), first
+                )
+            ]
+            self.db.conn.executemany(MESSAGE, rows)
+            ranks.settle()
+        return first
+
+    def _write_events(self, events: list[Any]) -> None:
+        if not events:
+            return
+        ranks = self._ranks["events"]
+        first = ranks.next_id()
+        numbers = ranks.give([(event.order, first + i) for i, event in enumerate(events)])
+        rows = [
+            event_row(event, id, number, self._where(event))
+            for id, (number, event) in enumerate(zip(numbers, events, strict=True), first)
+        ]
+        self.db.conn.executemany(EVENT, rows)
+        ranks.settle()
+
+    def _exchanges(self, exchanges: dict[str, Exchange]) -> Iterator[tuple[Any, ...]]:
+        for key, exchange in exchanges.items():
+            request = self._ids.get(key)
+            if request is not None:
+                yield exchange_row(exchange, request, self._ids)
+
+    def _write_operations(self, operations: dict[str, Operation], started: int) -> None:
+        ranks, get = self._ranks["operations"], self._ids.get
+        found = [(id, operation) for key, operation in operations.items() if (id := get(key)) is not None]
+        new = [(_order(operation), id) for id, operation in found if id >= started]
+        numbers = dict(zip((id for _, id in new), ranks.give(new), strict=True))
+        rows = [
+            operation_row(operation, id, numbers.get(id, 0), self._channels(plain(operation.channel)))
+            for id, operation in found
+        ]
+        self.db.conn.executemany(OPERATION, rows)
+        ranks.settle()
+
+    def _finding(self, finding: Finding) -> tuple[Any, ...]:
+        journal, offset, part = split_key(finding.at)
+        return finding_row(
+            finding,
+            (self._journals(plain(journal)), offset, part),
+            self._ids.get(finding.operation),
+            self._channels(plain(finding.channel)),
+        )
+
+
+def _order(operation: Operation) -> tuple[int, str, int, int]:
+    """Operations are numbered as their first requests are."""
+    return (operation.t, *split_key(operation.key))

@@ -1,0 +1,151 @@
+"""Operations, messages and findings as lines of text."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from mrtrscope import model
+from mrtrscope.views.escape import visible
+from mrtrscope.views.metrics import cells, cut
+from mrtrscope.views.table import Cell, Column, paint, table
+from mrtrscope.views.words import clock, count, day, duration, series, size
+
+OUTCOMES = {"complete": "green", "error": "red", "open": "yellow", "abandoned": "magenta", "cancelled": "magenta",
+            "lost": "magenta"}  # fmt: skip
+LEVELS = {"must": "red", "should": "yellow", "info": "cyan"}
+EACH = 20  # findings of one rule that are printed one by one
+SHOWN = 160  # cells of what was seen that are printed
+
+
+def operations(rows: Iterable[model.Operation], width: int | None, colours: bool) -> Iterator[str]:
+    """One operation a line: when, channel, method, target, rounds, outcome, times, findings."""
+    columns = [
+        Column("id"), Column("when"), Column("channel", least=10, middle=True), Column("method", least=12),
+        Column("target", least=12, middle=True), Column("kind"), Column("rounds", right=True),
+        Column("outcome"), Column("server", right=True),
+        Column("waiting", right=True), Column("total", right=True), Column("findings", right=True),
+    ]  # fmt: skip
+    lines = table(columns, _by_day(rows, _operation), width, colours)
+    return _or_nothing(lines, "No operations: nothing was asked in this capture.")
+
+
+def _operation(op: model.Operation) -> list[Cell]:
+    return [
+        Cell(op.id, "bold"), Cell(clock(op.t)), Cell(op.channel), Cell(op.method), Cell(op.target or ""), Cell(op.kind),
+        Cell(str(len(op.rounds))), Cell(op.outcome, OUTCOMES[op.outcome]), Cell(duration(op.times.server)),
+        Cell(duration(op.times.waiting) if op.times.waiting else "-"), Cell(duration(op.times.total)),
+        Cell(f"{op.findings} {op.worst}" if op.worst else "-", LEVELS.get(op.worst or "", "")),
+    ]  # fmt: skip
+
+
+def messages(
+    rows: Iterable[model.Message], noise: Mapping[str, int], width: int | None, colours: bool
+) -> Iterator[str]:
+    """One message a line, and what was no message counted at the end."""
+    columns = [
+        Column("m"), Column("when"), Column("channel", least=10, middle=True), Column(""), Column("kind"),
+        Column("id", least=6), Column("method", least=12), Column("target", least=12, middle=True),
+        Column("operation"), Column("status", right=True), Column("size", right=True), Column("odd", least=10),
+    ]  # fmt: skip
+    yield from _or_nothing(table(columns, _by_day(rows, _message), width, colours), "No messages.")
+    words = {
+        "non_messages": "text that is no message",
+        "undelivered": "events never ended",
+        "gaps": "gaps in the recording",
+    }
+    if said := [f"{words[name]}: {n:,}" for name, n in noise.items() if n and name in words]:
+        yield paint(f"({'; '.join(said)})", "dim", colours)
+
+
+def _message(m: model.Message) -> list[Cell]:
+    tone = {"error": "red", "invalid": "magenta", "notification": "dim"}.get(m.kind, "")
+    return [
+        Cell(m.m, "bold"), Cell(clock(m.t)), Cell(m.channel), Cell("→" if m.dir == "c2s" else "←"), Cell(m.kind, tone),
+        Cell(m.id_text or ""), Cell(m.method or ""), Cell(m.target or ""), Cell(m.operation or ""),
+        Cell("" if m.status is None else str(m.status)), Cell(size(m.size)), Cell(", ".join(m.oddities), "yellow"),
+    ]  # fmt: skip
+
+
+def findings(
+    rows: Iterable[model.Finding],
+    levels: Mapping[str, int],
+    counts: Mapping[str, int],
+    width: int | None,
+    colours: bool,
+    *,
+    about: Callable[[str], str] = lambda at: "",
+    each: int = EACH,
+) -> Iterator[str]:
+    """Findings in order of time, then how many there are, and in how much.
+
+    about   what stands at a number: "m17" -> "answer to 3"
+    each    how many of one rule are printed one by one; the rest is counted
+    """
+    seen: Counter[str] = Counter()
+    for found in rows:
+        seen[found.rule] += 1
+        if seen[found.rule] <= each:
+            yield from finding(found, about, width, colours)
+    for rule, n in seen.items():
+        if n > each:
+            yield paint(f"… and {n - each:,} more of {rule} (--all prints them)", "dim", colours)
+    judged = series([count(counts.get(f"{name}s", 0), name) for name in ("operation", "message")])
+    yield f"{summary(levels, colours)} in {judged}."
+
+
+def finding(
+    found: model.Finding, about: Callable[[str], str], width: int | None, colours: bool
+) -> Iterator[str]:
+    """Who, where, what; below it the bytes that prove it and the sentence that says so."""
+    at = visible(", ".join(filter(None, [found.at, about(found.at)])))
+    head = f"{paint(found.rule, 'bold', colours)}  {paint(found.level, LEVELS[found.level], colours)}  {found.party}"
+    yield f"{head}  {at}: {visible(found.text)}"
+    if found.saw is not None:
+        yield f"    saw {_value(found.saw, width)}"
+    if found.expected is not None:
+        yield f"    expected {_value(found.expected, width)}"
+    if found.also:
+        yield f"    see also {visible(series(found.also))}"
+    notes = [f"operation {found.operation}"] if found.operation else []
+    if found.provisional:
+        notes.append("as it stands now; more traffic may settle it")
+    yield paint(f"    {'; '.join([found.rule_source, *notes])}", "dim", colours)
+
+
+def summary(levels: Mapping[str, int], colours: bool) -> str:
+    """ "2 must, 1 should, 3 notes", or that there is nothing."""
+    words = {"must": "must", "should": "should", "info": "note"}
+    parts = [
+        paint(count(n, word, "notes" if level == "info" else word), LEVELS[level], colours)
+        for level, word in words.items() if (n := levels.get(level, 0))
+    ]  # fmt: skip
+    return series(parts) if parts else paint("No findings", "green", colours)
+
+
+def _value(value: Any, width: int | None) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return cut(visible(text), SHOWN if width is None else max(40, width - 14), cells)
+
+
+def _by_day[T: (model.Operation, model.Message)](
+    rows: Iterable[T], make: Callable[[T], list[Cell]]
+) -> Iterator[list[Cell] | str]:
+    """Rows, with a line in front of each day."""
+    last = ""
+    for row in rows:
+        if (today := day(row.t)) != last:
+            last = today
+            yield today
+        yield make(row)
+
+
+def _or_nothing(lines: Iterator[str], nothing: str) -> Iterator[str]:
+    first = next(lines, None)
+    if first is None:
+        yield nothing
+    else:
+        yield first
+        yield from lines
