@@ -20,7 +20,8 @@ DIRECTLY: dict[str, tuple[str, ...]] = {
     "where": (),
     "recorder": ("frames",),
     "journal": ("recorder",),
-    "wrap": ("recorder", "where"),
+    "child": (),
+    "wrap": ("child", "recorder", "where"),
     "relay": ("recorder", "where"),
     "tap": ("recorder",),
     # judges
@@ -47,7 +48,7 @@ DIRECTLY: dict[str, tuple[str, ...]] = {
 PIECES = {"timeline": "journal", "tail": "journal", "tap_records": "tap", "tap_stdio": "tap"}
 """Modules that are one part with another, and may import it and be imported by it."""
 
-CARRIERS = ("frames", "where", "recorder", "journal", "wrap", "relay", "tap")
+CARRIERS = ("frames", "where", "recorder", "journal", "child", "wrap", "relay", "tap")
 """Parts that import nothing but the standard library."""
 
 
