@@ -20,8 +20,7 @@ DIRECTLY: dict[str, tuple[str, ...]] = {
     "where": (),
     "recorder": ("frames",),
     "journal": ("recorder",),
-    "child": (),
-    "wrap": ("child", "recorder", "where"),
+    "wrap": ("recorder", "where"),
     "relay": ("recorder", "where"),
     "tap": ("recorder",),
     # judges
@@ -45,10 +44,12 @@ DIRECTLY: dict[str, tuple[str, ...]] = {
     "addons": ("tap", "store", "where"),
 }
 
-PIECES = {"timeline": "journal", "tail": "journal", "tap_records": "tap", "tap_stdio": "tap"}
+PIECES = {
+    "timeline": "journal", "tail": "journal", "tap_records": "tap", "tap_stdio": "tap", "child": "wrap", "via": "wrap",
+}  # fmt: skip
 """Modules that are one part with another, and may import it and be imported by it."""
 
-CARRIERS = ("frames", "where", "recorder", "journal", "child", "wrap", "relay", "tap")
+CARRIERS = ("frames", "where", "recorder", "journal", "wrap", "relay", "tap")
 """Parts that import nothing but the standard library."""
 
 
