@@ -17,6 +17,14 @@ from urllib.parse import quote, quote_plus, unquote, unquote_plus
 
 from mrtrscope.link.canonical import canonical
 
+_SAME_MEANING = (
+    "padding",
+    "base64url turned",
+    "base64 turned",
+    "JSON text written anew",
+    "white space",
+    "another normal",
+)
 LIMIT = 1 << 16  # longer states are compared by prefix, suffix and length only
 _TYPES = {
     str: "string", bool: "boolean", int: "number", float: "number", dict: "object", list: "array", type(None): "null",
@@ -31,6 +39,13 @@ def explain(issued: Any, came: Any) -> str:
 def alike(issued: Any, came: Any) -> bool:
     """Whether `came` is surely made from `issued`: equal, re-encoded, trimmed, cut, or changed in one place."""
     return _explain(issued, came)[1]
+
+
+def reencoded(issued: Any, came: Any) -> bool:
+    """Whether `came` says the same as `issued` in another encoding: whoever decodes it reads the same bytes."""
+    if type(issued) is not str or type(came) is not str or max(len(issued), len(came)) > LIMIT:
+        return False
+    return any(made == came and words.startswith(_SAME_MEANING) for words, made in _made_from(issued))
 
 
 def _explain(issued: Any, came: Any) -> tuple[str, bool]:

@@ -36,15 +36,19 @@ class Client:
     credential  16-byte digest of Authorization (salted per capture), b"" when there was none
     info        clientInfo as canonical JSON, "" when absent
     host        client address without its port, "" when unknown
+    subject     digest of the issuer and subject that a bearer JWT names, b"" when it is none
     """
 
-    __slots__ = ("credential", "host", "info", "peer")
+    __slots__ = ("credential", "host", "info", "peer", "subject")
 
-    def __init__(self, peer: str, credential: bytes = b"", info: str = "", host: str = "") -> None:
+    def __init__(
+        self, peer: str, credential: bytes = b"", info: str = "", host: str = "", subject: bytes = b""
+    ) -> None:
         self.peer = peer
         self.credential = credential
         self.info = info
         self.host = host
+        self.subject = subject
 
     def surely_same(self, other: Client) -> bool:
         if self.peer == other.peer:
@@ -173,12 +177,15 @@ class Exchange:
     state         WAITING, ANSWERED, ASKED, FAILED, CANCELLED, LOST (see `pairing.NEXT`)
     ask           what its answer asks when it is `input_required` to an MRTR method, else None
     link          set on a retry
+    stranger      without a link: the result that its state or answers come from, of another client or target
+    twin          key of another retry that gave the very same answers at the same moment, else ""
     operation     the operation it belongs to
     """
 
     __slots__ = (
         "answer", "ask", "cancel", "capabilities", "client", "dir", "era", "extra", "http", "link", "method",
-        "noted", "notes", "operation", "peer", "request", "state", "t_end", "target", "version",
+        "noted", "notes", "operation", "peer", "request", "state", "stranger", "t_end", "target",
+        "twin", "version",
     )  # fmt: skip
 
     request: Message
@@ -200,6 +207,8 @@ class Exchange:
     cancel: Message | None
     ask: Ask | None
     link: Link | None
+    stranger: Ask | None
+    twin: str
     operation: Operation
 
     @property

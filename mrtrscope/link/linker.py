@@ -18,6 +18,8 @@ from mrtrscope.link.operations import Operations, target_of
 from mrtrscope.link.pairing import ASKED, CANCEL, CUT, ERROR, INPUT_REQUIRED, NEXT, RESULT, WAITING, Pending
 from mrtrscope.link.retries import Retries
 from mrtrscope.link.session import Channel, Sessions, scope_of
+from mrtrscope.link.shapes import note_shape
+from mrtrscope.link.strangers import Strangers
 from mrtrscope.wire import events as ev
 from mrtrscope.wire.events import Event, HttpExchange, Message, NonMessage, Signal
 from mrtrscope.wire.jsonrpc import id_text
@@ -46,6 +48,7 @@ class Linker:
         self.sessions = Sessions(memory, salt)
         self.pending = Pending(memory)
         self.retries = Retries(memory)
+        self.strangers = Strangers(memory, self.retries)
         self.operations = Operations(memory, self.retries)
         self._gapped: dict[str, bool] = {}  # peers of which something is missing: strays are no wonder there
         self.now = 0
@@ -101,7 +104,8 @@ class Linker:
         )  # fmt: skip
         exchange.target = target_of(exchange.method, message.params)
         exchange.state, exchange.t_end = WAITING, None
-        exchange.cancel = exchange.ask = exchange.link = None
+        exchange.cancel = exchange.ask = exchange.link = exchange.stranger = None
+        exchange.twin = ""
         if message.dir == "c2s":
             declared = self.sessions.declared(message)
             exchange.era, exchange.version = declared.era, declared.version
@@ -109,6 +113,8 @@ class Linker:
             exchange.client = self.sessions.client(message, declared)
             if not exchange.method.startswith("tasks/"):
                 exchange.link = self.retries.link(message.channel, exchange)
+                exchange.stranger = self.strangers.of(message.channel, exchange)
+                exchange.twin = self.strangers.twin(exchange)
         else:
             self._request_of_server(message, exchange)
         self.operations.join(exchange)
@@ -184,11 +190,13 @@ class Linker:
             channel = self.channel(message)
             channel.modern += exchange.era == MODERN
             channel.legacy += exchange.era == LEGACY
+            note_shape(channel, exchange)
             if exchange.method == "initialize" and what == RESULT:
                 channel.initialized += 1
                 self.sessions.initialized(exchange)
         if exchange.state == ASKED and exchange.dir == "c2s":
             exchange.ask = self.operations.asks(exchange)
+            self.strangers.file(message.channel, exchange.ask)
         self._sink.message(message, role, exchange, exchange.operation.key)
         if settled:
             self._sink.settled(exchange.operation)

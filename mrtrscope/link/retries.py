@@ -257,7 +257,7 @@ def _digests(
     channel: str, method: str, target: str, state: Any, keys: Iterable[str], arguments: Any
 ) -> dict[str, bytes]:
     """The digest under which each file has this ask, or has what this retry looks for."""
-    text = NO_STATE if state is ABSENT else b"=" + canonical(state).encode("utf-8", "surrogatepass")
+    text = _state_text(state)
     base = digest(channel, method, target)
     asked = canonical(sorted(keys))
     args = canonical(arguments)
@@ -271,8 +271,17 @@ def _digests(
         ARGS: digest(base, "arguments", args),
     }
     if state is not ABSENT:
-        found[ISSUED] = digest(channel, "issued", text)
+        found[ISSUED] = where_issued(channel, state)
     return found
+
+
+def where_issued(channel: str, state: Any) -> bytes:
+    """The digest under which the file ISSUED has all results of a channel that carried this state."""
+    return digest(channel, "issued", _state_text(state))
+
+
+def _state_text(state: Any) -> bytes:
+    return NO_STATE if state is ABSENT else b"=" + canonical(state).encode("utf-8", "surrogatepass")
 
 
 # -- the form in which an ask outlives the process
@@ -283,7 +292,7 @@ def dump(ask: Ask) -> str:
     fields = {name: getattr(ask, name) for name in Ask.__slots__ if name not in ("chain", "client", "state")}
     fields["chain"] = {name: getattr(ask.chain, name) for name in Chain.__slots__}
     client = ask.client
-    fields["client"] = [client.peer, client.credential.hex(), client.info, client.host]
+    fields["client"] = [client.peer, client.credential.hex(), client.info, client.host, client.subject.hex()]
     if ask.state is not ABSENT:
         fields["state"] = ask.state
     return json.dumps(fields, separators=(",", ":"))
@@ -297,8 +306,8 @@ def load(text: str) -> Ask:
         if name not in ("chain", "client", "state"):
             setattr(ask, name, fields[name])
     ask.state = fields.get("state", ABSENT)
-    peer, credential, info, host = fields["client"]
-    ask.client = Client(peer, bytes.fromhex(credential), info, host)
+    peer, credential, info, host, subject = fields["client"]
+    ask.client = Client(peer, bytes.fromhex(credential), info, host, bytes.fromhex(subject))
     ask.chain = Chain()
     for name in Chain.__slots__:
         setattr(ask.chain, name, fields["chain"][name])

@@ -5,6 +5,7 @@ Computed once here, read by rules. What has to outlive the frames goes through `
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 from collections.abc import Mapping
@@ -91,6 +92,7 @@ class Sessions:
         self._memory = memory
         self._salt = salt
         self.channels: dict[str, Channel] = {}
+        self._subjects: dict[bytes, bytes] = {}  # digest of a credential -> digest of its subject
         self._held: dict[str, str] = {}  # clientInfo objects by their text, so that equal ones are one string
 
     def channel(self, name: str, transport: str) -> Channel:
@@ -185,7 +187,32 @@ class Sessions:
             token if credential else b"",
             declared.info,
             request.peer.address.rpartition(":")[0],
+            self._subject(credential, token) if credential else b"",
         )
+
+    def _subject(self, credential: str, token: bytes) -> bytes:
+        found = self._subjects.get(token)
+        if found is None:
+            if len(self._subjects) > 256:
+                self._subjects.clear()
+            found = self._subjects[token] = subject_of(credential, self._salt)
+        return found
+
+
+def subject_of(credential: str, salt: bytes) -> bytes:
+    """Digest of the issuer and subject that a bearer JWT names; b"" for anything else. Nothing is verified."""
+    token = credential.rpartition(" ")[2]
+    parts = token.split(".")
+    if len(parts) != 3 or len(parts[1]) > 16384:
+        return b""
+    try:
+        claims = json.loads(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
+    except (ValueError, RecursionError):
+        return b""
+    if type(claims) is not dict or type(claims.get("sub")) is not str:
+        return b""
+    text = canonical([claims.get("iss"), claims["sub"]]).encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(text, digest_size=16, key=salt).digest()
 
 
 def _dict_or_none(value: Any) -> dict[str, Any] | None:
