@@ -16,6 +16,7 @@ run through.
 Standard library only, and only what starts fast: processes that carry traffic import this.
 """
 
+import fcntl
 import os
 import sys
 import time
@@ -330,7 +331,7 @@ class Journal:
                 self._stem += "x"
             path = os.path.join(self._folder, self._stem + (".mrj" if part == 1 else f".{part}.mrj"))
             try:
-                return path, os.open(path, flags, 0o600)
+                return path, _out_of_the_way(os.open(path, flags, 0o600))
             except FileExistsError:
                 if part > 1:
                     raise
@@ -339,11 +340,28 @@ class Journal:
     def _reopen(self) -> bool:
         """Open the file again after it was closed under us."""
         try:
-            self._fd = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW)
+            flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+            self._fd = _out_of_the_way(os.open(self.path, flags))
             self._size = os.fstat(self._fd).st_size
         except OSError:
             return False
         return True
+
+
+def _out_of_the_way(fd: int) -> int:
+    """The same file under a high number.
+
+    Low numbers are given out again at once: were the file closed under us, the next socket would get its
+    number, and the records would go to a peer.
+    """
+    for high in (900, 200):  # the limit may be 256
+        try:
+            moved = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, high)
+        except OSError:
+            continue
+        os.close(fd)
+        return moved
+    return fd
 
 
 def _make_private(folder: str) -> None:
