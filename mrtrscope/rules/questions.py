@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from mrtrscope.link.facts import Ask
 from mrtrscope.rules.context import Context
 from mrtrscope.rules.registry import ASKED, REQUEST, RESULT, RETRY
 from mrtrscope.wire.events import Message
@@ -77,10 +78,10 @@ def answered(message: Message, ctx: Context, method: str | None = None) -> Itera
     if message.dir != "c2s":
         return
     if message.kind == "request":
-        responses = message.params.get("inputResponses")
-        if ctx.ask is None or type(responses) is not dict:
+        ask, responses = taken_up(ctx), message.params.get("inputResponses")
+        if ask is None or type(responses) is not dict:
             return
-        for question in _entries(ctx.ask.questions):
+        for question in _entries(ask.questions):
             if question.key in responses and (method is None or question.method == method):
                 yield Answer(
                     pointer("params", "inputResponses", question.key), question, responses[question.key]
@@ -89,6 +90,17 @@ def answered(message: Message, ctx: Context, method: str | None = None) -> Itera
         question = Question("", "", ctx.exchange.request.body)
         if method is None or question.method == method:
             yield Answer("/result", question, message.body.get("result"))
+
+
+def taken_up(ctx: Context) -> Ask | None:
+    """The `input_required` result of this very request that it takes up as a retry.
+
+    None when it is no retry, when several results stand first, and when the state belongs to another request.
+    """
+    ask, exchange = ctx.ask, ctx.exchange
+    if ask is None or exchange is None or (ask.method, ask.target) != (exchange.method, exchange.target):
+        return None
+    return ask
 
 
 def _entries(questions: Any) -> Iterator[Question]:

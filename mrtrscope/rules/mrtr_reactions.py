@@ -1,0 +1,241 @@
+"""basic/patterns/mrtr: how a server deals with the answers of a retry."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from mrtrscope.link.facts import LOST, Ask, Operation
+from mrtrscope.rules import said
+from mrtrscope.rules.answers import faults, kind_known, refused, wrapped
+from mrtrscope.rules.context import Context, Finding
+from mrtrscope.rules.questions import ELICITATION, Answer, answered, elicitation_mode, taken_up
+from mrtrscope.rules.registry import MUST, RETRY_ANSWERED, SERVER, SETTLED, SHOULD, rule
+from mrtrscope.wire.events import ABSENT, Message
+
+ERRORS = "2026-07-28/basic/patterns/mrtr#error-handling"
+SCHEMA = "schema/2026-07-28/schema.ts "
+FROM_SERVER = ("s2c",)
+GRACE = 1_000_000  # a process that ends so soon after an answer ended because of it
+
+_ABOUT_ANSWERS = re.compile(r"inputResponses|input response|answer|response", re.I)
+_MORE_THAN_DUE = re.compile(r"resultType|jsonrpc|envelope|\bmethod\b|\bparams\b", re.I)
+
+
+@rule(
+    "mrtr/missing-answer-reasked",
+    level=SHOULD,
+    fault=SERVER,
+    on=RETRY_ANSWERED,
+    dirs=FROM_SERVER,
+    source=ERRORS,
+)
+def refuses_a_missing_answer(answer: Message, ctx: Context) -> Iterator[Finding]:
+    """A retry that leaves out an answer is refused instead of being asked again.
+
+    Why it matters: the user gave the other answers; with an error they are lost, with a question only one is missing.
+    Cannot tell: whether the answer was needed; a result means that it was not. A refusal for the state, a header, the
+    version or a capability is right, and may coincide with a missing key.
+    """
+    ask = taken_up(ctx)
+    if ask is None or _state_differs(ctx):
+        return
+    missing = [key for key in ask.questions if key not in _answers(ctx)]
+    if not missing:
+        return
+    ctx.tested()
+    if answer.kind == "error":
+        guilty = said.code(answer) not in said.EXPLAINED_CODES and not said.about_the_state(answer)
+    else:
+        text = said.words(answer)
+        guilty = any(re.search(rf"\b{re.escape(key)}\b", text) for key in missing)
+    if guilty:
+        yield ctx.finding(
+            answer,
+            saw=said.words(answer),
+            expected="another input_required result",
+            also=[ctx.exchange.request if ctx.exchange is not None else None, ask.key],
+            text=f"probably refused because of missing answers ({_named(missing)}) instead of asking again",
+        )
+
+
+@rule(
+    "mrtr/extra-answer-ignored",
+    level=SHOULD,
+    fault=SERVER,
+    on=RETRY_ANSWERED,
+    dirs=FROM_SERVER,
+    source=ERRORS,
+)
+def refuses_an_extra_answer(answer: Message, ctx: Context) -> Iterator[Finding]:
+    """A retry with one answer too many is refused.
+
+    Why it matters: clients may send all answers of all rounds; the server has what it asked for.
+    Cannot tell: a refusal that something else explains: a header, the version, a capability, the state, an answer
+    that is none.
+    """
+    ask = taken_up(ctx)
+    if ask is None or _state_differs(ctx) or not _all_sound(ask, ctx):
+        return
+    extra = [key for key in _answers(ctx) if key not in ask.questions]
+    if not extra:
+        return
+    ctx.tested()
+    if answer.kind != "error" or said.code(answer) in said.EXPLAINED_CODES or said.about_the_state(answer):
+        return
+    text = said.words(answer)
+    if said.code(answer) in (-32600, -32602) or any(key and key in text for key in extra):
+        yield ctx.finding(
+            answer,
+            saw=text,
+            expected="the extra entries ignored",
+            also=[ctx.exchange.request if ctx.exchange is not None else None],
+            text=f"refused although only answers nobody asked for ({_named(extra)}) are wrong with the retry",
+        )
+
+
+@rule(
+    "mrtr/malformed-answer-rejected",
+    level=SHOULD,
+    fault=SERVER,
+    on=RETRY_ANSWERED,
+    dirs=FROM_SERVER,
+    source=ERRORS,
+)
+def takes_a_malformed_answer(answer: Message, ctx: Context) -> Iterator[Finding]:
+    """A retry whose answers are malformed is carried out.
+
+    Why it matters: the server acts on something nobody said; an error or the same question again would be right.
+    Cannot tell: whether the malformed answer was needed at all.
+    """
+    ask = taken_up(ctx)
+    if ask is None or ctx.exchange is None or not ask.questions:
+        return
+    whole = ctx.exchange.answers
+    wrong = [a.question.key for a in _answered(ctx) if faults(a.question.method, a.value)]
+    if whole is ABSENT or (type(whole) is dict and not wrong):
+        return
+    ctx.tested()
+    if said.complete(answer):
+        sure = "" if type(whole) is not dict or len(wrong) == len(ask.questions) else "probably "
+        what = f"the answers for {_named(wrong)} are" if wrong else "inputResponses is"
+        yield ctx.finding(
+            answer,
+            saw=wrong,
+            expected="an error, or the question again",
+            also=[ctx.exchange.request],
+            text=f"{sure}carried out although {what} malformed",
+        )
+
+
+@rule("mrtr/bare-answer-accepted", level=MUST, fault=SERVER, on=RETRY_ANSWERED, dirs=FROM_SERVER,
+      source=SCHEMA + "InputResponse, ElicitResult, ListRootsResult, CreateMessageResult")  # fmt: skip
+def refuses_a_bare_answer(answer: Message, ctx: Context) -> Iterator[Finding]:
+    """Answers that the schema allows are refused for their shape.
+
+    Why it matters: a client that does as it should cannot use this server.
+    Cannot tell: a form's content may rightly be refused by its schema, so an answer with content counts only when
+    the error asks for an envelope or a resultType; a refusal that speaks of the state is none of the shape.
+    """
+    ask = taken_up(ctx)
+    if ask is None or not ask.questions or _state_differs(ctx) or not _all_sound(ask, ctx):
+        return
+    if any(key not in ask.questions for key in _answers(ctx)):
+        return
+    ctx.tested()
+    if said.code(answer) not in (-32600, -32602):
+        return
+    text = said.words(answer)
+    named = _ABOUT_ANSWERS.search(text) or any(key and key in text for key in ask.questions)
+    asks_for_more = _MORE_THAN_DUE.search(text) is not None
+    if named and (
+        asks_for_more or not (said.about_the_state(answer) or any(map(_has_content, _answered(ctx))))
+    ):
+        yield ctx.finding(
+            answer,
+            saw=text,
+            expected="the answers taken as they are",
+            also=[ctx.exchange.request if ctx.exchange is not None else None],
+            text=f"probably refuses answers that the schema allows: {text[:200]}",
+        )
+
+
+@rule("mrtr/decline-handled", level=MUST, fault=SERVER, on=(RETRY_ANSWERED, SETTLED),
+      source="2026-07-28/client/elicitation#error-handling")  # fmt: skip
+def falls_over_a_refusal(subject: Message | Operation, ctx: Context) -> Iterator[Finding]:
+    """The server falls over an elicitation that was declined or dismissed.
+
+    Why it matters: saying no is an ordinary answer; content must not be looked for before action.
+    Cannot tell: an internal error with another cause at that very moment. A tool error or a result that says what was
+    not done, the question again, or -32602 with a clear message are all fine.
+    """
+    exchange = ctx.exchange
+    if exchange is None or exchange.link is None:
+        return
+    no = [a.question.key for a in _answered(ctx) if refused(a.question.method, a.value)]
+    if not no:
+        return
+    if isinstance(subject, Message):
+        ctx.tested()
+        if said.code(subject) == -32603:
+            yield ctx.finding(
+                subject,
+                saw=said.words(subject),
+                expected="a result, a tool error, or another question",
+                also=[exchange.request],
+                text=f"internal error after {_named(no)} was refused by the user",
+            )
+    elif exchange.answer is None and _died(subject, ctx):
+        ctx.tested()
+        yield ctx.finding(
+            exchange.request,
+            saw="no answer",
+            expected="a result, a tool error, or another question",
+            text=f"the server broke down after {_named(no)} was refused by the user",
+        )
+
+
+def _died(operation: Operation, ctx: Context) -> bool:
+    """The process ended at once, or HTTP 500 came without a message."""
+    exchange = ctx.exchange
+    if exchange is None or exchange.era != "modern":
+        return False
+    http = exchange.http
+    if http is not None:
+        return http.status == 500 and not http.ours
+    return operation.outcome == LOST and operation.t_end - exchange.t <= GRACE
+
+
+def _answered(ctx: Context) -> list[Answer]:
+    """The answers of the retry that the subject is the answer to, of kinds that are known."""
+    exchange = ctx.exchange
+    if exchange is None:
+        return []
+    return [a for a in answered(exchange.request, ctx) if kind_known(a.question.method)]
+
+
+def _answers(ctx: Context) -> dict[str, Any]:
+    found = ctx.exchange.answers if ctx.exchange is not None else None
+    return found if type(found) is dict else {}
+
+
+def _state_differs(ctx: Context) -> bool:
+    """A refusal may be due to the state."""
+    return ctx.link is None or any(d.what.startswith("state-") for d in ctx.link.differences)
+
+
+def _all_sound(ask: Ask, ctx: Context) -> bool:
+    """Every question has an answer of its kind."""
+    sound = [a for a in _answered(ctx) if not faults(a.question.method, a.value) and not wrapped(a.value)]
+    return len(sound) == len(ask.questions)
+
+
+def _has_content(answer: Answer) -> bool:
+    """A form that was filled in: its content may be refused by the schema that was asked for."""
+    form = answer.question.method == ELICITATION and elicitation_mode(answer.question.params) == "form"
+    return form and answer.value.get("action") == "accept"
+
+
+def _named(keys: list[str]) -> str:
+    return ", ".join(repr(key) for key in keys[:5]) + (", …" if len(keys) > 5 else "")
