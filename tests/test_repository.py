@@ -42,13 +42,23 @@ def test_the_readme_has_one_line_for_each_command(name: str) -> None:
     assert blocks[0].endswith({"demo": "&& .venv/bin/mrtrscope demo", "tests": "-m pytest"}[name])
 
 
-def test_ci_takes_the_commands_from_the_readme() -> None:
+@pytest.mark.parametrize("name", ["demo", "tests"])
+def test_ci_takes_the_commands_from_the_readme(name: str) -> None:
     script = ROOT / ".ci" / "run"
     assert os.access(script, os.X_OK)
     text = script.read_text(encoding="utf-8")
-    assert "command_of demo" in text
-    assert "command_of tests" in text
-    assert not re.search(r"pip3? install|pytest|\bvenv\b \.", text), "CI has commands of its own"
+    function = re.search(r"^command_of\(\) \{\n.*?^\}\n", text, re.MULTILINE | re.DOTALL)
+    assert function
+    done = subprocess.run(
+        ["bash", "-c", f"{function[0]}\ncommand_of {name}"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert f"<!-- command: {name} -->\n```sh\n{done.stdout}```\n" in README
+    assert f"{name}=$(command_of {name})" in text
+    assert not re.search(r"pip3? install|pytest", text), "CI has commands of its own"
 
 
 @pytest.mark.parametrize("document", make_blocks.DOCUMENTS)
