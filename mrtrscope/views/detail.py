@@ -1,0 +1,88 @@
+"""All that is known of one operation: rows of the store, and the messages themselves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mrtrscope import model
+from mrtrscope.link.facts import META_CLIENT_INFO
+from mrtrscope.store.bodies import fetch
+from mrtrscope.store.reader import Store
+from mrtrscope.views.scene import FindingDetail, LinkDetail, OperationDetail, RoundDetail, Said
+from mrtrscope.wire.events import Event, Message
+
+
+def detail(store: Store, op: str) -> OperationDetail | None:
+    """The operation with this number; None when there is none."""
+    operation = store.operation(op)
+    if operation is None:
+        return None
+    rows = {row.m: row for row in store.messages(op)}
+    texts = fetch(store, rows)
+    said = {m: _said(row, texts.get(m)) for m, row in rows.items()}
+    rounds = [_round(one, rows, said) for one in operation.rounds if one.request in said]
+    first = said.get(operation.rounds[0].request) if operation.rounds else None
+    return OperationDetail(
+        id=operation.id, kind=operation.kind, channel=operation.channel, method=operation.method,
+        target=operation.target, outcome=operation.outcome, t=operation.t, server_time=operation.times.server,
+        waiting=operation.times.waiting, total=operation.times.total, rounds=rounds,
+        attached=[said[m] for m in operation.attached if m in said and not _on_a_stream(rows[m], operation)],
+        findings=[_finding(found) for found in store.findings(op)], client=_client(first), server=_server(said),
+        era=operation.rounds[0].era if operation.rounds else "", end=store.end(),
+    )  # fmt: skip
+
+
+def _said(row: model.Message, event: Event | None) -> Said:
+    body = event.body if isinstance(event, Message) else None
+    return Said(row.m, row.t, row.dir, row.kind, body, row.status)
+
+
+def _round(one: model.Round, rows: dict[str, model.Message], said: dict[str, Said]) -> RoundDetail:
+    link = one.link
+    return RoundDetail(
+        said[one.request],
+        said.get(one.answer or ""),
+        [said[m] for m, row in rows.items() if row.exchange == one.request and m not in (one.request, one.answer)],
+        None if link is None else LinkDetail(link.to, link.grade, link.evidence, link.candidates, link.differences),
+        one.state,
+        None,
+    )
+
+
+def _on_a_stream(row: model.Message, operation: model.Operation) -> bool:
+    """Whether the message already stands among the notes of a round."""
+    return any(row.exchange == one.request for one in operation.rounds)
+
+
+def _finding(found: model.Finding) -> FindingDetail:
+    return FindingDetail(
+        found.rule, found.level, found.party, found.at, found.text, found.also, found.saw, found.expected,
+        found.rule_source, found.keyword,
+    )  # fmt: skip
+
+
+def _client(first: Said | None) -> str:
+    """What the client calls itself in its first request."""
+    meta = first.member("params").get("_meta") if first is not None else None
+    info = meta.get(META_CLIENT_INFO) if isinstance(meta, dict) else None
+    return _name(info)
+
+
+def _server(said: dict[str, Said]) -> str:
+    """What the server calls itself in one of its answers."""
+    for one in said.values():
+        meta = one.member("result").get("_meta")
+        info = meta.get(SERVER_INFO) if isinstance(meta, dict) else None
+        if name := _name(info):
+            return name
+    return ""
+
+
+SERVER_INFO = META_CLIENT_INFO.replace("clientInfo", "serverInfo")
+
+
+def _name(info: Any) -> str:
+    if not isinstance(info, dict) or not isinstance(info.get("name"), str):
+        return ""
+    version = info.get("version")
+    return f"{info['name']} {version}" if isinstance(version, str) else str(info["name"])

@@ -1,0 +1,87 @@
+"""The way from an operation to a picture in any format: what the command, the report and the demo call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from mrtrscope.views.build import build
+from mrtrscope.views.redact import Redactor
+from mrtrscope.views.scene import OperationDetail, Scene
+
+Format = Literal["svg", "png", "dot", "mermaid", "plantuml", "text"]
+FORMATS: tuple[Format, ...] = ("svg", "png", "dot", "mermaid", "plantuml", "text")
+SUFFIX = {"svg": ".svg", "png": ".png", "dot": ".dot", "mermaid": ".mmd", "plantuml": ".puml", "text": ".txt"}
+
+
+@dataclass(slots=True)
+class Options:
+    """How a picture is to look.
+
+    width     of the picture in pixels (text: in columns), None: as wide as what stands in it wants
+    theme     "light", "dark" or "print"
+    unfold    every row and line, nothing folded
+    raw       secrets and states as they are
+    links     prefix of addresses that the elements of an SVG link to, None: no links
+    engine    what draws PNG: see `writers.png`
+    page_height   taller pictures become several; None: the usual height
+    """
+
+    width: float | None = None
+    theme: str = "light"
+    unfold: bool = False
+    raw: bool = False
+    links: str | None = None
+    engine: str = "auto"
+    page_height: float | None = None
+
+
+def scene_of(detail: OperationDetail, options: Options | None = None, redact: Redactor | None = None) -> Scene:
+    """The scene of an operation; `redact` is shared by all pictures of one report, so that stand-ins agree."""
+    options = options or Options()
+    return build(detail, redact=redact or Redactor(options.raw), unfold=options.unfold)
+
+
+def render(scene: Scene, format: Format, options: Options | None = None) -> Iterator[bytes]:
+    """The pages of a picture, encoded; formats without pages give one."""
+    options = options or Options()
+    if format in ("mermaid", "plantuml", "text"):
+        yield _written(scene, format, options).encode("utf-8")
+        return
+    from mrtrscope.views.draw import draw
+    from mrtrscope.views.layout import PAGE_HEIGHT
+
+    for page in draw(scene, width=options.width, page_height=options.page_height or PAGE_HEIGHT):
+        if format == "svg":
+            from mrtrscope.views.writers import svg
+
+            yield svg.write(page, options.theme, links=options.links).encode("utf-8")
+        elif format == "dot":
+            from mrtrscope.views.writers import dot
+
+            yield dot.write(page, options.theme, links=options.links).encode("utf-8")
+        else:
+            from mrtrscope.views.writers import png
+
+            yield png.write(page, options.theme, engine=options.engine)
+
+
+def _written(scene: Scene, format: Format, options: Options) -> str:
+    if format == "text":
+        from mrtrscope.views.writers import text
+
+        return text.write(scene, int(options.width or 100))
+    if format == "mermaid":
+        from mrtrscope.views.writers import mermaid
+
+        return mermaid.write(scene)
+    from mrtrscope.views.writers import plantuml
+
+    return plantuml.write(scene)
+
+
+def diagram(detail: OperationDetail, format: Format = "svg", options: Options | None = None) -> Iterator[bytes]:
+    """One operation, drawn: the pages in the format asked for."""
+    options = options or Options()
+    return render(scene_of(detail, options), format, options)

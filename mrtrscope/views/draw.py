@@ -1,0 +1,326 @@
+"""Draws a laid-out scene: rows, frames, ribbons, findings become shapes with positions."""
+
+from __future__ import annotations
+
+from mrtrscope.views import layout, metrics
+from mrtrscope.views.layout import CLOCK, EDGE, LABEL, LEADING, SLOT, SMALL, TINY, Columns, Placed
+from mrtrscope.views.marks import findings, pill, pills_width
+from mrtrscope.views.narrate import narrate
+from mrtrscope.views.scene import Participant, Ribbon, Scene, Span
+from mrtrscope.views.shapes import Box, Group, Page, Path, Sign, Text
+from mrtrscope.views.theme import STATES
+
+_HEAD = 46.0  # height of a participant's box
+_CORNER = 9.0
+
+
+def draw(scene: Scene, *, width: float | None = None, page_height: float = layout.PAGE_HEIGHT) -> list[Page]:
+    """The pictures of a scene: one, or several where it is too tall for one."""
+    cols = layout.columns(scene, width)
+    placed = layout.rows(scene, cols)
+    parts = layout.pages(placed, page_height)
+    return [_Page(scene, cols, placed, part, n, len(parts)).draw() for n, part in enumerate(parts, 1)]
+
+
+class _Page:
+    def __init__(self, scene: Scene, cols: Columns, placed: list[Placed], part: list[Placed], n: int, of: int) -> None:
+        self.scene, self.cols, self.placed, self.part, self.n, self.of = scene, cols, placed, part, n, of
+        self.prefix = scene.id if of == 1 else f"{scene.id}-p{n}"
+        self.groups: list[Group] = []
+        self.slots = layout.ribbon_slots(scene)
+        self.used = max(self.slots.values(), default=-1) + 1
+        self.first = part[0].index if part else 0
+        self.last = part[-1].index if part else -1
+
+    def draw(self) -> Page:
+        cols, scene = self.cols, self.scene
+        title = scene.title if self.of == 1 else f"({self.n} of {self.of}) {scene.title}"
+        self._heading(title)
+        top = 64.0
+        body = top + _HEAD + 16
+        bottom = layout.place(self.part, body)
+        spans = [span for span in scene.spans if span.first <= self.last and span.last >= self.first]
+        for span in spans:
+            self._frame(span, body, bottom)
+        self._lifelines(top + _HEAD, bottom + 4)
+        for participant in scene.participants:
+            self._head(participant, top)
+        for span in spans:
+            self._frame_label(span, body)
+        for ribbon in scene.ribbons:
+            self._ribbon(ribbon, body, bottom)
+        for p in self.part:
+            self._row(p)
+        foot = bottom + 12
+        if scene.marks and self.n == self.of:
+            group, foot = findings(scene, self.prefix, cols.width, foot)
+            self.groups += group
+        return Page(self.prefix, cols.width, foot + 12, title, narrate(scene), self.groups)
+
+    def _group(self, id: str, m: str = "", seen: str = "") -> Group:
+        group = Group(f"{self.prefix}-{id}", m, seen)
+        self.groups.append(group)
+        return group
+
+    def _heading(self, title: str) -> None:
+        room = self.cols.width - 2 * EDGE
+        group = self._group("title", seen=title)
+        area = (EDGE, self.cols.width - EDGE)
+        size = next((s for s in (17, 16, 15, 14) if metrics.width(title, s, bold=True) <= room), 13)
+        shown = metrics.cut(title, room, lambda t: metrics.width(t, size, bold=True))
+        group.items.append(Text(EDGE, 28, shown, size, bold=True, area=area))
+        below = metrics.cut(self.scene.subtitle, room, lambda t: metrics.width(t, 12), middle=True)
+        group.items.append(Text(EDGE, 47, below, 12, "muted", area=area))
+
+    def _lifelines(self, top: float, bottom: float) -> None:
+        """Whole, but dotted where time passes that the picture leaves out."""
+        group = self._group("lifelines")
+        gaps = [(p.top, p.top + p.height) for p in self.part if p.row.kind == "gap"]
+        for x in self.cols.x.values():
+            y = top
+            for start, end in gaps:
+                group.items.append(Path([(x, y), (x, start)], "line", 1.4))
+                group.items.append(Path([(x, start), (x, end)], "line", 1.4, "2 5"))
+                y = end
+            group.items.append(Path([(x, y), (x, bottom)], "line", 1.4))
+
+    def _head(self, who: Participant, top: float) -> None:
+        x, half = self.cols.x[who.id], 74.0
+        group = self._group(f"who-{who.id}", seen=f"{who.side}: {who.name}" if who.name else who.side)
+        area = (x - half + 4, x + half - 4)
+        behind = who.side in ("user", "model", "files")
+        group.items.append(Box(x - half, top, 2 * half, _HEAD, "head", "head-line", 23 if behind else 6,
+                               dash="4 3" if behind else ""))  # fmt: skip
+        name = {"files": "roots"}.get(who.side, who.side)
+        if who.name:
+            shown = metrics.cut(who.name, 2 * half - 12, layout.small)
+            group.items.append(Text(x, top + 20, name, LABEL, anchor="middle", bold=True, area=area))
+            group.items.append(Text(x, top + 36, shown, SMALL, "muted", "middle", area=area))
+        else:
+            group.items.append(Text(x, top + 28, name, LABEL, anchor="middle", bold=True, area=area))
+
+    def _edges(self, span: Span) -> tuple[float, float]:
+        inset = 7.0 * span.depth
+        return self.cols.left + inset, self.cols.right - inset
+
+    def _frame_top(self, span: Span, body: float) -> float:
+        if span.first < self.first:
+            return body - 6
+        p = self.placed[span.first]
+        return p.top + layout.HEAD_ROOM * p.opens.index(span)
+
+    def _frame(self, span: Span, body: float, bottom: float) -> None:
+        top, low = self._frame_top(span, body), bottom
+        if span.last <= self.last:
+            p = self.placed[span.last]
+            low = p.top + p.height - layout.BETWEEN * len(p.closes) - layout.FOOT_ROOM * p.closes.index(span)
+        left, right = self._edges(span)
+        group = self._group(f"{span.id}-frame", seen=" · ".join(t for t in (span.label, span.grade, span.words) if t))
+        group.items.append(Box(left, top, right - left, low - top, "frame" if not span.depth else "", "frame-line", 7))
+
+    def _frame_label(self, span: Span, body: float) -> None:
+        """Which round, how it was linked, and why: beside the lifelines, not on them."""
+        begins = span.first >= self.first
+        left, right = self._edges(span)
+        y, x = self._frame_top(span, body) + 18, left + 12
+        group = self._group(f"{span.id}-label")
+        label = span.label if begins else f"{span.label}, continued"
+        area = (left, right)
+        group.items.append(Text(x, y, label, SMALL + 0.5, "muted", bold=True, area=area))
+        if not begins:
+            return
+        x += metrics.width(label, SMALL + 0.5, bold=True) + 10
+        wide = metrics.width(span.grade, TINY, bold=True) + 12 if span.grade else 0.0
+        client = self.cols.x[self.scene.rows[span.first].source] if self.scene.rows[span.first].kind != "gap" else x
+        beyond = client + 16 + SLOT * max(self.used, 0.4)
+        if x + wide > client - 8:
+            x = max(x, beyond)
+        if span.grade:
+            group.items += [Box(x, y - 11, wide, 15, "chip", span.grade, 7.5),
+                            Text(x + wide / 2, y, span.grade, TINY, span.grade, "middle", True, area=area)]  # fmt: skip
+        x = max(x + wide + 10, beyond)
+        far = [v for v in self.cols.x.values() if v > client]
+        words = metrics.cut(span.words, (min(far) if far else right) - x - 8, layout.small)
+        if words:
+            group.items.append(Text(x, y, words, SMALL, "muted", area=area))
+
+    # ---- rows
+
+    def _row(self, p: Placed) -> None:
+        row = p.row
+        group = self._group(row.id, row.m, row.seen if row.label == p.label else f"{row.label}\n{row.seen}".strip())
+        if row.clock:
+            margin = (2.0, EDGE + CLOCK)
+            group.items += [Text(EDGE + CLOCK - 12, p.y + 4, row.clock, TINY, "muted", "end", mono=True, area=margin),
+                            Text(EDGE + CLOCK - 12, p.y + 17, row.m, TINY - 1, "muted", "end", mono=True, area=margin)]  # fmt: skip
+        if row.kind == "gap":
+            self._gap(p, group)
+        elif row.kind == "end":
+            self._end(p, group)
+        else:
+            self._arrow(p, group)
+
+    def _arrow(self, p: Placed, group: Group) -> None:
+        row, cols = p.row, self.cols
+        a, b = cols.x[row.source], cols.x[row.target]
+        low, high = layout.text_area(row, cols, self.used)
+        behind = row.kind in ("ask", "reply")
+        leftward = a > b
+        if p.under and behind:
+            card = Box(low, p.y + 8, high - low, LEADING * len(p.under) + 13, "card", "card-line", 4)
+            group.items.append(card)
+        gap = 2.0 if a < b else -2.0
+        head = "filled" if row.tone in ("request", "question", "reply") else "open"
+        dash = "6 4" if row.tone in ("asked", "complete", "error") else "2 3" if behind else "5 3" if row.tone == "cancel" else ""
+        weight = 1.1 if row.tone == "note" else 1.7
+        if row.kind == "fold":
+            group.items += [Path([(a, p.y - 3), (b - 4 * gap, p.y - 3)], row.tone, 0.9), Path([(a, p.y + 3), (b - 4 * gap, p.y + 3)], row.tone, 0.9)]
+        group.items.append(Path([(a + gap, p.y), (b - gap, p.y)], row.tone, weight, dash, head))
+        anchor, x = ("end", high) if leftward else ("start", low)
+        if behind:
+            anchor, x = "middle", (low + high) / 2
+        role = row.tone if row.tone != "note" else "muted"
+        group.items.append(Text(x, p.y - 9, p.label, LABEL, role, anchor, row.kind != "fold" and row.tone != "note", area=(low, high)))
+        self._under(p, group, low + (10 if behind else 0), high - (10 if behind else 0), leftward and not behind)
+        self._beside(p, group, a, b)
+
+    def _under(self, p: Placed, group: Group, low: float, high: float, right: bool) -> None:
+        y = p.y + (24 if p.row.kind in ("ask", "reply") else 17)
+        for kind, name, text in p.under:
+            size, fixed = (SMALL - 0.5, True) if kind == "item" else (SMALL, False)
+            if name:
+                told = metrics.width(name + "  ", size, mono=True)
+                start = high - told - metrics.width(text, size, mono=True) if right else low
+                group.items += [Text(start, y, name, size, "muted", mono=True, area=(low, high)),
+                                Text(start + told, y, text, size, "ink", mono=True, area=(low, high))]  # fmt: skip
+            else:
+                role = "ink" if kind in ("text", "item") else "muted"
+                group.items.append(Text(high if right else low, y, text, size, role, "end" if right else "start", mono=fixed, area=(low, high)))
+            y += LEADING
+
+    def _beside(self, p: Placed, group: Group, a: float, b: float) -> None:
+        """The HTTP status at the arrow's tail, the findings on its middle."""
+        row = p.row
+        if row.status:
+            wide = metrics.width(row.status, TINY, bold=True) + 10
+            x = a + 7 if a > b else a - 7 - wide
+            role = "error" if row.status[0] in "45" else "muted"
+            group.items += [Box(x, p.y - 7.5, wide, 15, "chip", role, 3),
+                            Text(x + wide / 2, p.y + 4, row.status, TINY, role, "middle", True)]  # fmt: skip
+        marks = [self.scene.marks[n - 1] for n in row.marks]
+        x = (a + b) / 2 - pills_width(marks) / 2
+        for mark in marks[:4]:
+            shapes, x = pill(mark, x, p.y, group.id)
+            group.items += shapes
+        if len(marks) > 4:
+            group.items.append(Text(x, p.y + 4, f"+{len(marks) - 4}", TINY, "must", bold=True))
+
+    def _gap(self, p: Placed, group: Group) -> None:
+        x = self.cols.x[p.row.source] - 14
+        first = min(self.cols.x.values())
+        if first < self.cols.x[p.row.source]:
+            middle, room = (first + self.cols.x[p.row.source]) / 2, self.cols.x[p.row.source] - first - 30
+        else:
+            middle, room = (x + 10) / 2, x - 10
+        label = metrics.cut(p.label, room - 26, layout.small)
+        wide = metrics.width(label, SMALL) + 26
+        group.items += [Box(middle - wide / 2, p.y - 12, wide, 24, "bg", "wait", 12, 1.2, "3 3"),
+                        Text(middle, p.y + 4, label, SMALL, "muted", "middle", area=(10, x))]  # fmt: skip
+
+    def _end(self, p: Placed, group: Group) -> None:
+        x = self.cols.x[p.row.source]
+        left, right = 10.0, self.cols.right
+        ids = list(self.cols.x)
+        group.items.append(Path([(x, p.y), (x, p.y)], "cancel", 2, head="cross"))
+        if p.row.source == ids[-1]:
+            low, high = (self.cols.x[ids[-2]] + 30 if len(ids) > 1 else left), x - 16
+            text = metrics.cut(p.label, high - low, layout.small)
+            group.items.append(Text(high, p.y + 4, text, SMALL, "cancel", "end", True, area=(low, high)))
+        elif p.row.source == ids[0]:
+            low, high = x + 16 + SLOT * self.used, right
+            text = metrics.cut(p.label, high - low, lambda t: metrics.width(t, SMALL, bold=True))
+            group.items.append(Text(low, p.y + 4, text, SMALL, "cancel", "start", True, area=(low, high)))
+        else:
+            low, high = left, x - 16
+            text = metrics.cut(p.label, high - low, lambda t: metrics.width(t, SMALL, bold=True))
+            group.items.append(Text(high, p.y + 4, text, SMALL, "cancel", "end", True, area=(low, high)))
+
+    # ---- states
+
+    def _ribbon(self, ribbon: Ribbon, body: float, bottom: float) -> None:
+        start, stop = ribbon.start, ribbon.stop
+        if (start is not None and start > self.last) or (stop is not None and stop < self.first):
+            return
+        place = {p.index: p for p in self.part}
+        row = self.placed[start if start is not None else stop or 0].row
+        issuer, holder = (row.source, row.target) if start is not None else (row.target, row.source)
+        far, x = self.cols.x[issuer] - 3, self.cols.x[holder] + 11 + SLOT * self.slots[ribbon.id]
+        y0 = place[start].y if start is not None and start in place else None
+        y1 = place[stop].y if stop is not None and stop in place else None
+        if start is None and y1 is None:
+            return
+        low = y0 if y0 is not None else body - 4 if start is not None else (y1 or 0) - 34
+        beside = [q for q in layout.caption_rows(ribbon, self.placed) if q.index in place]
+        high = y1 if y1 is not None else bottom if stop is not None else self._loose_end(low, beside)
+        color, after = f"state{ribbon.color % STATES}", f"state{ribbon.color_after % STATES}"
+        group = self._group(ribbon.id, seen=ribbon.seen)
+        begin = [(far, low)] if y0 is not None else []
+        finish = [(far, high)] if y1 is not None and ribbon.fate != "dropped" else []
+        if ribbon.fate in ("kept", "held", "invented", "unclear") or y0 is None:
+            points = [*begin, (x, low), (x, high), *finish]
+            group.items.append(Path(points, color if ribbon.fate != "changed" else after, 10, round=_CORNER, band=True,
+                                    dash="9 5" if ribbon.fate == "unclear" else ""))  # fmt: skip
+            if ribbon.fate in ("held", "invented"):
+                torn = high if ribbon.fate == "held" else low
+                group.items.append(_tear(x, torn))
+        elif y1 is None:
+            group.items.append(Path([*begin, (x, low), (x, high)], color, 10, round=_CORNER, band=True))
+        else:
+            self._torn(group, ribbon, begin, finish, x, low, high, color, after)
+        self._caption(group, ribbon, x, beside)
+
+    def _loose_end(self, low: float, beside: list[Placed]) -> float:
+        return low + 40 if not beside else max(low + 34, beside[-1].top + beside[-1].height - 8)
+
+    def _torn(self, group: Group, ribbon: Ribbon, begin: list[tuple[float, float]], finish: list[tuple[float, float]],
+              x: float, low: float, high: float, color: str, after: str) -> None:  # fmt: skip
+        """Two pieces with a tear between them; what comes back changed has its own colour, what was dropped only one piece."""
+        middle = (low + high) / 2
+        group.items.append(Path([*begin, (x, low), (x, middle - 7)], color, 10, round=_CORNER, band=True))
+        group.items.append(_tear(x, middle - 5))
+        if ribbon.fate == "changed":
+            group.items.append(Path([(x, middle + 7), (x, high), *finish], after, 10, round=_CORNER, band=True))
+            group.items.append(_tear(x, middle + 5))
+
+    def _caption(self, group: Group, ribbon: Ribbon, x: float, beside: list[Placed]) -> None:
+        """The words beside a ribbon: which state, and how it fared."""
+        if not beside:
+            return
+        top, end = beside[0].top, beside[-1].top + beside[-1].height
+        low = x + 14 + SLOT * (self.used - 1 - self.slots[ribbon.id])
+        following = [v for v in self.cols.x.values() if v > x]
+        high = (min(following) if following else self.cols.right) - 12
+        bad = ribbon.fate in ("changed", "dropped", "invented")
+        lines = [(f"state {ribbon.label}", "muted", True)]
+        if ribbon.fate == "changed":
+            lines = [(f"state {ribbon.label}", "muted", True), (ribbon.words, "suspect", False), (f"now {ribbon.label_after}", "muted", True)]
+        else:
+            lines.append((ribbon.words, "suspect" if bad else "muted", False))
+        y = (top + end) / 2 - 15 * (len(lines) - 1) / 2 + 4
+        for text, role, fixed in lines:
+            bold = role == "suspect"
+            measure = layout.mono if fixed else layout.small
+            shown = metrics.cut(text, (high - low) * (0.92 if bold else 1), measure)
+            size = SMALL - 0.5 if fixed else SMALL
+            group.items.append(Text(low, y, shown, size, role, mono=fixed, bold=bold, area=(low, high)))
+            y += 15
+
+
+def _tear(x: float, y: float) -> Path:
+    """A jagged edge across a ribbon."""
+    step = 3.5
+    points = [(x - 9 + step * i, y + (3.5 if i % 2 else -3.5)) for i in range(6)]
+    return Path(points, "suspect", 1.8)
+
+
+__all__ = ["Sign", "draw"]

@@ -1,0 +1,73 @@
+"""The line over a picture that says it all, and the one below it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from mrtrscope.views.escape import visible
+from mrtrscope.views.questions import short, side_of
+from mrtrscope.views.redact import Redactor
+from mrtrscope.views.scene import OperationDetail
+from mrtrscope.views.words import count, duration, series, when
+
+_WHO = {"user": "user", "model": "model", "files": "client's roots"}
+
+
+def title(detail: OperationDetail, redact: Redactor) -> str:
+    """What was called, how it ended, who was asked, how long it took, what was found."""
+    target = f" {short(redact.text(detail.target), 80)}" if detail.target else ""
+    parts = [f"{visible(detail.method)}{target}: {_ended(detail)}", _found(detail), *_asked(detail)]
+    if detail.total > 0:
+        share = detail.waiting / detail.total
+        waiting = f", {duration(detail.waiting)} of it waiting" if 0 < share < 0.99 else ", nearly all of it waiting" if share else ""
+        parts.append(f"{duration(detail.total)}{waiting}")
+    return " · ".join(parts)
+
+
+def subtitle(detail: OperationDetail) -> str:
+    """Where and when."""
+    parts = [detail.id, visible(detail.channel), when(detail.t)]
+    return " · ".join(part for part in [*parts, detail.era if detail.era != "unknown" else ""] if part)
+
+
+def _ended(detail: OperationDetail) -> str:
+    n = len(detail.rounds)
+    after = f" after {count(n, 'round')}" if n > 1 else ""
+    if detail.outcome == "error":
+        last = next((r.answer for r in reversed(detail.rounds) if r.answer is not None), None)
+        code = last.member("error").get("code") if last is not None else None
+        return f"error{f' {short(code, 20)}' if code is not None else ''}{after}"
+    return {
+        "complete": f"complete{after or ' at once'}", "open": f"still open{after}",
+        "abandoned": f"abandoned{after}", "cancelled": f"cancelled{after}", "lost": f"lost{after}",
+    }.get(detail.outcome, detail.outcome)  # fmt: skip
+
+
+def _asked(detail: OperationDetail) -> list[str]:
+    asked: Counter[str] = Counter()
+    actions: Counter[str] = Counter()
+    for round_ in detail.rounds:
+        asks: Any = round_.answer.member("result").get("inputRequests") if round_.answer is not None else None
+        if isinstance(asks, dict):
+            asked.update(side_of(q.get("method", "") if isinstance(q, dict) else "") for q in asks.values())
+        if round_.request.dir == "s2c":
+            asked[side_of(round_.request.method)] += 1
+        given = round_.request.member("params").get("inputResponses")
+        for response in given.values() if isinstance(given, dict) else ():
+            action = response.get("action") if isinstance(response, dict) else None
+            if isinstance(action, str):
+                actions[{"accept": "accepted", "decline": "declined", "cancel": "cancelled"}.get(action, short(action, 20))] += 1
+    out = [f"{_WHO[who]} asked {'once' if n == 1 else f'{n:,} times'}" for who, n in asked.items()]
+    if out and actions:
+        kinds = list(actions.items())
+        words = [kinds[0][0]] if len(kinds) == 1 and kinds[0][1] == 1 else [f"{n} {what}" for what, n in kinds[:3]]
+        out[0] += f", {series(words)}"
+    return out
+
+
+def _found(detail: OperationDetail) -> str:
+    if not detail.findings:
+        return "nothing found"
+    levels = Counter(f.level for f in detail.findings)
+    return f"{count(len(detail.findings), 'finding')} ({series([f'{levels[k]} {k}' for k in ('must', 'should', 'info') if levels[k]])})"
