@@ -23,7 +23,6 @@ from typing import Any
 from mrtrscope.frames import Frame
 from mrtrscope.pipeline import Pipeline
 from mrtrscope.recorder import boot_id
-from mrtrscope.sources import open_source
 from mrtrscope.store import schema
 from mrtrscope.store.connect import open_database
 from mrtrscope.store.place import Lock, Place
@@ -174,6 +173,8 @@ class Analysis:
     def _read_file(self) -> None:
         """A file is read as a whole whenever it changed."""
         seen = _look(self.place.capture)
+        from mrtrscope.sources import open_source
+
         with open_source(self.place.capture) as source:
             self._begin(
                 hashlib.blake2b(self.place.capture.name.encode(errors="surrogateescape")).digest()[:16]

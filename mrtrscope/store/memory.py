@@ -31,23 +31,27 @@ class SqliteMemory:
         self._added.setdefault((space, key), []).append(value)
 
     def find(self, space: str, key: bytes, limit: int) -> tuple[list[str], int]:
-        """The first `limit` values under the key in order of adding, and how many there are."""
+        """The last `limit` values under the key in order of adding, and how many there are."""
         new = self._added.get((space, key), [])
-        number = self._spaces.known(space)
-        if number is None:
-            return new[:limit], len(new)
-        last = self._db.conn.execute(
-            "select max(seq) from many_keys where space = ? and key = ?", (number, key)
-        ).fetchone()[0]
-        if last is None:
-            return new[:limit], len(new)
+        written = self._count(space, key)
+        more = limit - len(new)
+        if not written or more <= 0:
+            return new[-limit:], written + len(new)
         rows = self._db.conn.execute(
             "select v.value from many_keys k join many v on v.id = k.id"
-            " where k.space = ? and k.key = ? order by k.seq limit ?",
-            (number, key, limit),
-        )
-        values = [_taken(row[0]) for row in rows]
-        return values + new[: limit - len(values)], last + 1 + len(new)
+            " where k.space = ? and k.key = ? order by k.seq desc limit ?",
+            (self._spaces(space), key, more),
+        ).fetchall()
+        return [_taken(row[0]) for row in reversed(rows)] + new, written + len(new)
+
+    def _count(self, space: str, key: bytes) -> int:
+        """How many values were written under the key."""
+        number = self._spaces.known(space)
+        if number is None:
+            return 0
+        sql = "select max(seq) from many_keys where space = ? and key = ?"
+        last = self._db.conn.execute(sql, (number, key)).fetchone()[0]
+        return 0 if last is None else int(last) + 1
 
     def set(self, space: str, key: bytes, value: str) -> None:
         """Keep this value alone under the key."""

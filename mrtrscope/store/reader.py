@@ -7,7 +7,7 @@ mean the same in the next, whatever is written meanwhile. `refresh` goes on to t
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -86,6 +86,20 @@ class Store:
             return map(self._message, self._rows(f"{_MESSAGE} order by m.m"))
         id = self._operation_id(operation)
         return map(self._message, self._rows(f"{_MESSAGE} where m.operation = ? order by m.m", (id,)))
+
+    def exchange_messages(self, request: str) -> Iterator[model.Message]:
+        """The messages of the exchange with this request."""
+        row = self.db.conn.execute(
+            "select id, operation from messages where m = ?", (number(request, "m"),)
+        ).fetchone()
+        if row is None:
+            return iter(())
+        if row[1] is None:
+            return map(self._message, self._rows(f"{_MESSAGE} where m.id = ?", (row[0],)))
+        return map(
+            self._message,
+            self._rows(f"{_MESSAGE} where m.operation = ? and m.exchange = ? order by m.m", (row[1], row[0])),
+        )
 
     def message(self, m: str) -> model.Message | None:
         """The message with this number ("m3")."""
@@ -212,6 +226,19 @@ class Store:
             self._rows(f"{_FINDING} where f.operation = ? {order}", (self._operation_id(operation),)),
         )
 
+    def findings_at(self, names: Iterable[str]) -> Iterator[model.Finding]:
+        """Findings about these messages ("m3") and other events ("f4")."""
+        for name in names:
+            table, letter = ("messages", "m") if name.startswith("m") else ("events", "f")
+            place = self.db.conn.execute(
+                f"select journal, offset, part from {table} where {letter} = ?", (number(name, letter),)
+            ).fetchone()
+            if place is not None:
+                where = (
+                    f"{_FINDING} where f.journal = ? and f.offset = ? and f.part = ? order by f.rule, f.path"
+                )
+                yield from map(self._finding, self._rows(where, place))
+
     def _finding(self, row: tuple[Any, ...]) -> model.Finding:
         from mrtrscope.rules.catalogue import ENTRIES
 
@@ -269,6 +296,27 @@ class Store:
                 name=name, transport=transport or "", era=era, messages=messages, operations=operations,
                 findings=findings, clients=clients,
             )  # fmt: skip
+
+    def count(self, table: str) -> int:
+        """How many rows a table has."""
+        return int(self._one(f"select count(*) from {table}"))
+
+    def end(self) -> float | None:
+        """When the last thing happened that was recorded."""
+        found = [
+            self._one(f"select t from {t} order by {n} desc limit 1")
+            for t, n in (("messages", "m"), ("events", "f"))
+        ]
+        return max((t / 1e6 for t in found if t is not None), default=None)
+
+    def http_status(self, m: str) -> int | None:
+        """HTTP status of the answer to the request that a message came in."""
+        detail = self._one(
+            "select e.detail from messages m join events e on e.journal = m.journal and e.http = m.http"
+            " where m.m = ? and e.what = 'http-response' order by e.f desc limit 1", (number(m, "m"),),
+        )  # fmt: skip
+        status = json.loads(detail).get("status") if detail else None
+        return status if isinstance(status, int) else None
 
     def counts(self) -> dict[str, int]:
         """How much there is of everything."""

@@ -25,7 +25,8 @@ TABLES: dict[str, dict[str, type]] = {
     # journals: everything before `offset` has been read; `looked` is the size of the file when it was looked at last
     "journals": {"id": int, "name": str, "offset": int, "looked": int, "done": int},
     "channels": {"id": int, "name": str, "transport": str, "modern": int, "legacy": int, "initialized": int},
-    "clients": {"id": int, "name": str, "transport": str, "address": str},
+    # first: where the earliest of its events begins in the journal
+    "clients": {"id": int, "name": str, "transport": str, "address": str, "first": int},
     # frames: offset of the one frame it was cut from, or several as text with blanks between
     # line, flow, event: place in a transcript
     "messages": {
@@ -120,6 +121,7 @@ def create(db: Database) -> None:
     db.table("events").create_index(["journal", "offset", "part"])
     for name, column in INDEXES:
         db.table(name).create_index([column])
+    db.table("findings").create_index(["journal", "offset", "part"])
     db.execute("create index events_http on events(journal, http) where http is not null")
     for name, sql in VIEWS.items():
         db.create_view(name, sql)

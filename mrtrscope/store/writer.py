@@ -45,6 +45,7 @@ class Writer:
         self._channels = Names(db, "channels")
         self._clients = Names(db, "clients")
         self._ids = MessageIds(db, self._journals)
+        self._wheres: dict[tuple[str, str, str], tuple[int, int, int]] = {}
         self._ranks = {
             name: Ranks(db, name, column)
             for name, column in (("messages", "m"), ("events", "f"), ("operations", "op"))
@@ -59,16 +60,27 @@ class Writer:
             self.db.conn.execute("commit")
         except BaseException:
             self.db.rollback()
-            for part in (self.memory, self._journals, self._channels, self._clients, self._ids):
-                part.forget()
-            for ranks in self._ranks.values():
-                ranks.forget()
+            self._forget()
             raise
         self._ids.turn()
+
+    def _forget(self) -> None:
+        """What is known of the tables is not so any more."""
+        for part in (
+            self.memory,
+            self._journals,
+            self._channels,
+            self._clients,
+            self._ids,
+            *self._ranks.values(),
+        ):
+            part.forget()
+        self._wheres.clear()
 
     def reset(self, meta: Mapping[str, str | bytes]) -> None:
         """Empty tables, for this code; the caller has begun a transaction."""
         schema.create(self.db)
+        self._forget()
         self.set_meta({**schema.versions(), **meta})
 
     def set_meta(self, values: Mapping[str, str | bytes]) -> None:
@@ -83,8 +95,8 @@ class Writer:
 
     def write(self, batch: Batch) -> None:
         """All rows of a batch; inside a transaction."""
+        self._write_events(batch.events)  # first: a connection's first event is rarely a message
         started = self._write_messages(batch.messages)
-        self._write_events(batch.events)
         execute = self.db.conn.executemany
         if batch.channels:
             execute(CHANNEL, [
@@ -113,15 +125,27 @@ class Writer:
 
     def _where(self, event: Event) -> tuple[int, int, int]:
         """Journal, channel and client of an event, as numbers."""
-        channel, peer = self._channels(plain(event.channel)), event.peer
-        before = self._clients.known(peer.id)
-        client = self._clients(peer.id) if before is None else before
-        if before is None:
-            self.db.conn.execute(
-                "update clients set transport = ?, address = ? where id = ?",
-                (peer.transport, peer.address, client),
-            )
-        return self._journals(plain(event.journal)), channel, client
+        key = (event.journal, event.channel, event.peer.id)
+        found = self._wheres.get(key)
+        if found is None:
+            if len(self._wheres) > 10_000:
+                self._wheres.clear()
+            journal, channel = self._journals(plain(event.journal)), self._channels(plain(event.channel))
+            found = self._wheres[key] = (journal, channel, self._client(event))
+        return found
+
+    def _client(self, event: Event) -> int:
+        """The client as a number; a new one gets a row."""
+        peer = event.peer
+        known = self._clients.known(plain(peer.id))
+        if known is not None:
+            return known
+        made = self._clients(plain(peer.id))
+        self.db.conn.execute(
+            "update clients set transport = ?, address = ?, first = ? where id = ?",
+            (peer.transport, plain(peer.address), event.offset, made),
+        )
+        return made
 
     def _write_messages(self, messages: list[tuple[Message, str, str]]) -> int:
         """Returns the id that the first of them got."""

@@ -27,7 +27,9 @@ def changes(before: Any, after: Any, path: str = "", depth: int = 0) -> Iterator
     """Places where the values differ as JSON: what only one side has comes out whole, never member by member."""
     if type(before) is dict and type(after) is dict and depth < DEPTH:
         for key in [*before, *(key for key in after if key not in before)]:
-            yield from changes(before.get(key, ABSENT), after.get(key, ABSENT), f"{path}/{_step(key)}", depth + 1)
+            yield from changes(
+                before.get(key, ABSENT), after.get(key, ABSENT), f"{path}/{_step(key)}", depth + 1
+            )
     elif type(before) is list and type(after) is list and depth < DEPTH:
         for n in range(max(len(before), len(after))):
             old = before[n] if n < len(before) else ABSENT

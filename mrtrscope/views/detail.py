@@ -20,7 +20,7 @@ def detail(store: Store, op: str) -> OperationDetail | None:
     rows = {row.m: row for row in store.messages(op)}
     texts = fetch(store, rows)
     said = {m: _said(row, texts.get(m)) for m, row in rows.items()}
-    rounds = [_round(one, rows, said) for one in operation.rounds if one.request in said]
+    rounds = [_round(store, one, rows, said) for one in operation.rounds if one.request in said]
     first = said.get(operation.rounds[0].request) if operation.rounds else None
     return OperationDetail(
         id=operation.id, kind=operation.kind, channel=operation.channel, method=operation.method,
@@ -37,15 +37,23 @@ def _said(row: model.Message, event: Event | None) -> Said:
     return Said(row.m, row.t, row.dir, row.kind, body, row.status)
 
 
-def _round(one: model.Round, rows: dict[str, model.Message], said: dict[str, Said]) -> RoundDetail:
+def _round(
+    store: Store, one: model.Round, rows: dict[str, model.Message], said: dict[str, Said]
+) -> RoundDetail:
     link = one.link
     return RoundDetail(
         said[one.request],
         said.get(one.answer or ""),
-        [said[m] for m, row in rows.items() if row.exchange == one.request and m not in (one.request, one.answer)],
-        None if link is None else LinkDetail(link.to, link.grade, link.evidence, link.candidates, link.differences),
+        [
+            said[m]
+            for m, row in rows.items()
+            if row.exchange == one.request and m not in (one.request, one.answer)
+        ],
+        None
+        if link is None
+        else LinkDetail(link.to, link.grade, link.evidence, link.candidates, link.differences),
         one.state,
-        None,
+        store.http_status(one.request) if one.answer is None else None,
     )
 
 

@@ -11,7 +11,7 @@ from mrtrscope import model
 from mrtrscope.views.escape import visible
 from mrtrscope.views.metrics import cells, cut
 from mrtrscope.views.table import Cell, Column, paint, table
-from mrtrscope.views.words import clock, count, day, duration, series, size
+from mrtrscope.views.words import clock, count, duration, series, size, when
 
 OUTCOMES = {"complete": "green", "error": "red", "open": "yellow", "abandoned": "magenta", "cancelled": "magenta",
             "lost": "magenta"}  # fmt: skip
@@ -136,10 +136,16 @@ def _by_day[T: (model.Operation, model.Message)](
     """Rows, with a line in front of each day."""
     last = ""
     for row in rows:
-        if (today := day(row.t)) != last:
+        if (today := _day(row.t)) != last:
             last = today
             yield today
         yield make(row)
+
+
+def _day(t: float) -> str:
+    """The date and zone that `clock` leaves out, "" where a transcript counts from its own beginning."""
+    date, _, rest = when(t).partition(" ")
+    return f"{date} UTC" if rest.endswith("UTC") else ""
 
 
 def _or_nothing(lines: Iterator[str], nothing: str) -> Iterator[str]:
