@@ -206,9 +206,7 @@ class Reader:
                 start = m.end()
                 end = start + int(length)
                 # The byte behind a record tells, before it is believed, whether its length was true.
-                if end + 1 < size and data[end] == 10 and 48 <= data[end + 1] <= 57:
-                    stop = at
-                elif end + 1 == size and data[end] == 10 and at_end:
+                if end < size and data[end] == 10 and (48 <= data[end + 1] <= 57 if end + 1 < size else at_end):
                     stop = at
                 else:
                     stop = self._doubt(data, at, start, end, final)

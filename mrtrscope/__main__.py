@@ -1,0 +1,23 @@
+"""The command line. "wrap" and "relay" are sent on before anything is loaded that carrying traffic does not need."""
+
+import sys
+
+
+def main() -> None:
+    """Run the command that the first argument names."""
+    args = sys.argv[1:]
+    if args[:1] == ["wrap"]:
+        from mrtrscope import wrap
+
+        wrap.leave(wrap.main(args[1:]))
+    if args[:1] == ["relay"]:
+        from mrtrscope import relay
+
+        relay.leave(relay.main(args[1:]))
+    from mrtrscope.cli import main as command_line
+
+    command_line()
+
+
+if __name__ == "__main__":
+    main()
