@@ -25,6 +25,7 @@ Standard library only, and of that what loads fast.
 import _signal  # type: ignore[import-not-found]
 import os
 import select
+import stat
 from time import monotonic, monotonic_ns
 
 from mrtrscope.child import Child
@@ -180,8 +181,12 @@ class Session:
         """Make writing to the host return instead of waiting, without its noticing.
 
         Whether writing waits belongs to the open file, which others may share, a terminal with the shell: so it is
-        opened once more for us. A socket cannot be, but its end is ours alone.
+        opened once more for us. A socket cannot be, but its end is ours alone. A file must not be, since its place
+        belongs to the open file too; nor does it make anyone wait.
         """
+        kind = stat.S_IFMT(os.fstat(fd).st_mode)
+        if kind not in (stat.S_IFIFO, stat.S_IFCHR, stat.S_IFSOCK):
+            return
         try:
             again = os.open(f"/proc/self/fd/{fd}", os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
         except OSError:
