@@ -162,6 +162,28 @@ class Link:
     strength: int
 
 
+class Progress:
+    """The progress notifications of one exchange.
+
+    last, previous   value of the latest one and of the one before, None while there is none
+    fast             how many seconds in a row had more than 50 of them
+    ids              ids of the last event-stream events that carried one: a resumed stream tells them again
+    again            the latest one was told before
+    second, seconds  the second of the latest one, and how many came in it
+    """
+
+    __slots__ = ("again", "fast", "ids", "last", "previous", "second", "seconds")
+
+    def __init__(self) -> None:
+        self.last: float | None = None
+        self.previous: float | None = None
+        self.fast = 0
+        self.ids: list[str] = []
+        self.again = False
+        self.second = 0
+        self.seconds = 0
+
+
 class Exchange:
     """A request and all that answers it. Its key is that of the request.
 
@@ -179,13 +201,15 @@ class Exchange:
     link          set on a retry
     stranger      without a link: the result that its state or answers come from, of another client or target
     twin          key of another retry that gave the very same answers at the same moment, else ""
+    remarks       what `link` noticed beside the ordinary, None when nothing; see `link.remarks`
+    progress      what its progress notifications said so far, None while there was none
     operation     the operation it belongs to
     """
 
     __slots__ = (
         "answer", "ask", "cancel", "capabilities", "client", "dir", "era", "extra", "http", "link", "method",
-        "noted", "notes", "operation", "peer", "request", "state", "stranger", "t_end", "target",
-        "twin", "version",
+        "noted", "notes", "operation", "peer", "progress", "remarks", "request", "state", "stranger", "t_end",
+        "target", "twin", "version",
     )  # fmt: skip
 
     request: Message
@@ -209,6 +233,8 @@ class Exchange:
     link: Link | None
     stranger: Ask | None
     twin: str
+    remarks: dict[str, Any] | None
+    progress: Progress | None
     operation: Operation
 
     @property

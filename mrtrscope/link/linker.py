@@ -106,6 +106,7 @@ class Linker:
         exchange.state, exchange.t_end = WAITING, None
         exchange.cancel = exchange.ask = exchange.link = exchange.stranger = None
         exchange.twin = ""
+        exchange.remarks = exchange.progress = None
         if message.dir == "c2s":
             declared = self.sessions.declared(message)
             exchange.era, exchange.version = declared.era, declared.version

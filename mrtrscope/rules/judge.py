@@ -20,12 +20,19 @@ from mrtrscope.link.session import Channel, is_legacy, is_modern
 from mrtrscope.rules import registry as reg
 from mrtrscope.rules.context import Context, Finding
 from mrtrscope.rules.registry import Rule, Selector
+from mrtrscope.rules.screen import screen
 from mrtrscope.wire.events import Event, Message, NonMessage, Signal
 
 # What a message is to its exchange; the pipeline says which.
 ROLES = frozenset({reg.REQUEST, reg.RESULT, reg.FAULT, reg.EXTRA, reg.STRAY, reg.NOTIFICATION, reg.INVALID})
 
 BATCHES_ALLOWED = "2025-03-26"
+
+# Triggers by the bits of `screen`, in their order.
+_GROUPS = (reg.FORM, reg.WITH_META, reg.META, reg.TRACE, reg.DECLARATION, reg.RESULT_FORM)
+_SCREENED = [
+    tuple(g for bit, g in enumerate(_GROUPS) if bits >> bit & 1) for bits in range(1 << len(_GROUPS))
+]
 
 
 class Judge:
@@ -44,6 +51,7 @@ class Judge:
         self._select = Selector(reg.load().values() if rules is None else rules)
         self.findings: list[Finding] = []
         self.tested: dict[tuple[str, str], int] = {}
+        self._passed: dict[tuple[str, int], int] = {}  # (channel, place in `counted`) -> how often
         self.failures: dict[str, list[Any]] = {}
         self._ctx = Context()
         self._ctx.memory = DictMemory() if memory is None else memory
@@ -96,6 +104,10 @@ class Judge:
 
     def take(self) -> tuple[list[Finding], dict[tuple[str, str], int]]:
         """Lasting findings and counts since the last call; forgets them."""
+        for (channel, place), times in self._passed.items():
+            for id in self._select.counted[place]:
+                self.tested[channel, id] = self.tested.get((channel, id), 0) + times
+        self._passed.clear()
         taken = self.findings, self.tested
         self.findings, self.tested = [], {}
         self._ctx.tested_rules = self.tested
@@ -135,7 +147,11 @@ class Judge:
         ctx = self._ctx
         raised: list[Finding] = []
         ctx.raised = raised
-        for rule in self._select.matching(triggers, dir, ctx.era, ctx.transport, name):
+        rules, counted = self._select.select(triggers, dir, ctx.era, ctx.transport, name)
+        if counted and ctx.lasting:
+            passed = (ctx.channel.name, counted)
+            self._passed[passed] = self._passed.get(passed, 0) + 1
+        for rule in rules:
             ctx.rule = rule
             try:
                 raised.extend(rule.check(subject, ctx))
@@ -170,6 +186,11 @@ def _triggers(message: Message, role: str, exchange: Exchange | None) -> tuple[s
             triggers += (reg.ASKED,)
         if exchange is not None and is_retry(exchange.request, exchange):
             triggers += (reg.RETRY_ANSWERED,)
+    bits = screen(message)
+    if bits:
+        triggers += _SCREENED[bits]
+    if exchange is not None and exchange.remarks is not None and role != reg.NOTIFICATION:
+        triggers += (reg.REMARKED,)
     return triggers if message.batch is None else (*triggers, reg.BATCH)
 
 

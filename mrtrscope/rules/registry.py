@@ -56,9 +56,18 @@ SIGNAL = "signal"  # (Signal, ctx): `signals` narrows to some of them
 SETTLED = "settled"  # (Operation, ctx): an operation came to its end (any outcome but open)
 PRESENT = "present"  # (Operation, ctx): asked at finish() of operations still open; findings are provisional
 CHANNEL_PRESENT = "channel"  # (Channel, ctx): asked at finish() of every channel; findings are provisional
+# Messages that `screen` found not to be ordinary; (Message, ctx), beside the triggers above:
+FORM = "form"  # the text, or one of the members that JSON-RPC knows
+META = "meta"  # a key of `_meta`, a `_meta` that is no object, or one deeper down
+TRACE = "trace"  # traceparent, tracestate or baggage in `_meta`
+DECLARATION = "declaration"  # a client's request: its version, capabilities or clientInfo
+RESULT_FORM = "result-form"  # a result: resultType, serverInfo, a status of HTTP that says error
+WITH_META = "with-meta"  # ordinary or not, it has a `_meta`; for `exercised`
+REMARKED = "remarked"  # a request or answer whose exchange has remarks of link: ctx.exchange.remarks
 TRIGGERS = frozenset({
     REQUEST, RESULT, FAULT, EXTRA, STRAY, NOTIFICATION, INVALID, RETRY, ASKED, RETRY_ANSWERED, BATCH,
-    ANY_MESSAGE, NON_MESSAGE, SIGNAL, SETTLED, PRESENT, CHANNEL_PRESENT,
+    ANY_MESSAGE, NON_MESSAGE, SIGNAL, SETTLED, PRESENT, CHANNEL_PRESENT, FORM, META, TRACE, DECLARATION,
+    RESULT_FORM, WITH_META, REMARKED,
 })  # fmt: skip
 
 MODERN_ONLY = frozenset({MODERN})
@@ -76,8 +85,8 @@ class Rule:
     """A registered rule: metadata, and the function that checks it."""
 
     __slots__ = (
-        "check", "dirs", "doc", "entry", "eras", "fault", "id", "last", "level", "methods", "on", "order",
-        "signals", "source", "title", "transports",
+        "check", "dirs", "doc", "entry", "eras", "exercised", "fault", "id", "last", "level", "methods", "on",
+        "order", "signals", "source", "title", "transports",
     )  # fmt: skip
 
     def __init__(self, **fields: Any) -> None:
@@ -88,6 +97,7 @@ class Rule:
     level: str
     fault: str
     on: frozenset[str]
+    exercised: frozenset[str]
     eras: frozenset[str]
     methods: frozenset[str] | None
     signals: frozenset[str] | None
@@ -121,6 +131,7 @@ def rule(
     signals: Iterable[str] | None = None,
     dirs: Iterable[str] | None = None,
     transports: frozenset[str] | None = None,
+    exercised: str | Iterable[str] = (),
     last: bool = False,
 ) -> Callable[[F], F]:
     """Register the decorated generator function as the rule `id`.
@@ -132,6 +143,8 @@ def rule(
     signals   for SIGNAL: which
     dirs      "c2s" or "s2c": only for subjects in that direction; None: any
     transports  None: as the catalogue says
+    exercised   triggers: every subject of these counts as `ctx.tested()`, also those the rule is never called with
+                (for rules on what `screen` sorts out)
     last      run after all others, to give way to what they raised (`ctx.raised`)
     """
     entry = catalogue.ENTRIES.get(id)
@@ -144,8 +157,9 @@ def rule(
     if source not in entry["source"]:
         raise BadRule(f"{id}: source {source!r} is none of {entry['source']}")
     triggers = frozenset([on] if isinstance(on, str) else on)
-    if not triggers <= TRIGGERS:
-        raise BadRule(f"{id}: unknown trigger {sorted(triggers - TRIGGERS)}")
+    counted = frozenset([exercised] if isinstance(exercised, str) else exercised)
+    if not triggers | counted <= TRIGGERS:
+        raise BadRule(f"{id}: unknown trigger {sorted((triggers | counted) - TRIGGERS)}")
     wanted = frozenset(signals) if signals else None
     if wanted and not wanted <= _SIGNALS:
         raise BadRule(f"{id}: unknown signal {sorted(wanted - _SIGNALS)}")
@@ -159,6 +173,7 @@ def rule(
             level=level,
             fault=fault,
             on=triggers,
+            exercised=counted,
             eras=eras,
             methods=frozenset(methods) if methods is not None else None,
             signals=wanted,
@@ -195,7 +210,8 @@ class Selector:
 
     def __init__(self, rules: Iterable[Rule]) -> None:
         self._rules = sorted(rules, key=lambda r: (r.last, r.order))
-        self._cache: dict[tuple[tuple[str, ...], str, str, str, str], tuple[Rule, ...]] = {}
+        self._cache: dict[_Key, tuple[tuple[Rule, ...], int]] = {}
+        self.counted: list[tuple[str, ...]] = [()]
         # Any other name matches as none does: a peer that invents methods cannot make the cache grow.
         self._names = {
             name for r in self._rules for narrow in (r.methods, r.signals) for name in narrow or ()
@@ -205,17 +221,38 @@ class Selector:
         self, triggers: tuple[str, ...], dir: str, era: str, transport: str, name: str
     ) -> tuple[Rule, ...]:
         """Rules for any of these triggers, and this direction, era, transport and method (SIGNAL: signal)."""
+        return self.select(triggers, dir, era, transport, name)[0]
+
+    def select(
+        self, triggers: tuple[str, ...], dir: str, era: str, transport: str, name: str
+    ) -> tuple[tuple[Rule, ...], int]:
+        """The rules to call, and where in `counted` the ids stand of those that the subject exercises anyhow."""
         key = (triggers, dir, era, transport, name if name in self._names else "")
         found = self._cache.get(key)
         if found is None:
-            found = self._cache[key] = tuple(r for r in self._rules if _fits(r, *key))
+            rules = tuple(r for r in self._rules if _fits(r, r.on, *key))
+            ids = tuple(r.id for r in self._rules if r.exercised and _fits(r, r.exercised, *key))
+            if ids not in self.counted:
+                self.counted.append(ids)
+            found = self._cache[key] = rules, self.counted.index(ids)
         return found
 
 
-def _fits(rule: Rule, triggers: tuple[str, ...], dir: str, era: str, transport: str, name: str) -> bool:
+_Key = tuple[tuple[str, ...], str, str, str, str]
+
+
+def _fits(
+    rule: Rule,
+    on: frozenset[str],
+    triggers: tuple[str, ...],
+    dir: str,
+    era: str,
+    transport: str,
+    name: str,
+) -> bool:
     narrow = rule.signals if triggers == (SIGNAL,) else rule.methods
     return (
-        not rule.on.isdisjoint(triggers)
+        not on.isdisjoint(triggers)
         and era in rule.eras
         and (transport in rule.transports or not transport)
         and (rule.dirs is None or not dir or dir in rule.dirs)

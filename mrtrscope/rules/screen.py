@@ -1,0 +1,151 @@
+"""Sorts out at once what is ordinary, so that rules about the form of messages meet only what is not.
+
+A few dozen rules look at what every message has: its version, its id, the keys of its `_meta`. Nearly every message
+keeps all of them, and asking each rule would cost more than all the rest. So one function looks at a message once and
+says which groups of these rules it concerns; `registry` has their triggers. A rule of a group counts as exercised by
+every message of its kind (`exercised=`), also by those that it is never called for.
+
+What is called ordinary here must be beyond reproach for every rule of the group; the other way round a message may well
+be sent to a rule that finds nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mrtrscope.link.facts import META_CAPABILITIES, META_CLIENT_INFO, META_VERSION
+from mrtrscope.rules import keys
+from mrtrscope.wire.events import Message
+
+ODD, WITH_META, META_ODD, TRACED, DECLARES_ODDLY, RESULT_ODD = 1, 2, 4, 8, 16, 32
+
+META_SERVER_INFO = "io.modelcontextprotocol/serverInfo"
+_TRACE = frozenset({"traceparent", "tracestate", "baggage"})
+_ORDINARY_TYPES = ("complete", "input_required")
+_ODD_METHODS = ("notifications/", "rpc.")  # for a request
+_KEYS_LIMIT = 4096
+_SMALL = 1 << 14  # capabilities out of larger messages are not kept for comparison
+
+# Results of pure functions, kept because the same keys and objects come with every message.
+_sound_keys: set[str] = set()
+_sound_capabilities: list[dict[str, Any]] = []
+
+
+def screen(message: Message) -> int:
+    """What is worth a look about a message: a sum of the constants above."""
+    body = message.body
+    if type(body) is not dict:
+        return ODD
+    odd = ODD if message.oddities or body.get("jsonrpc") != "2.0" else 0
+    kind = message.kind
+    if kind == "request":
+        kind_of_id = type(message.id)
+        method = message.method
+        if kind_of_id is not int and kind_of_id is not str:
+            odd |= ODD
+        if method is None or method.startswith(_ODD_METHODS):
+            odd |= ODD
+        params = body.get("params")
+        if type(params) is dict:
+            meta = params.get("_meta")
+            odd |= _meta(meta, "_meta" in params, message.raw)
+        else:
+            meta = None
+            if "params" in body:
+                odd |= ODD
+        if message.dir == "c2s" and not _declares(meta, message.raw):
+            odd |= DECLARES_ODDLY
+    elif kind == "response":
+        result = body["result"]
+        if type(result) is dict and "error" not in body:
+            meta = result.get("_meta")
+            odd |= _meta(meta, "_meta" in result, message.raw)
+            http = message.http
+            if (
+                result.get("resultType") not in _ORDINARY_TYPES
+                or type(meta) is not dict
+                or not _named(meta.get(META_SERVER_INFO))
+                or (http is not None and http.status is not None and http.status >= 400)
+            ):
+                odd |= RESULT_ODD
+        else:
+            odd |= ODD | RESULT_ODD
+    elif kind == "notification":
+        params = body.get("params")
+        method = message.method
+        if type(params) is dict:
+            odd |= _meta(params.get("_meta"), "_meta" in params, message.raw)
+        elif "params" in body:
+            odd |= ODD
+        if method is None or method.startswith("rpc."):
+            odd |= ODD
+    elif kind == "invalid":
+        odd |= ODD
+    return odd
+
+
+def _meta(meta: Any, present: bool, raw: bytes) -> int:
+    """About the `_meta` of a message, and whether there is more of them deeper down."""
+    if type(meta) is dict:
+        found = WITH_META
+        if not _sound_keys.issuperset(meta):
+            found |= _look_up(meta)
+    else:
+        found = META_ODD if present else 0
+    if raw.count(b'"_meta"') > present:
+        found |= META_ODD | WITH_META
+    return found
+
+
+def _look_up(meta: dict[Any, Any]) -> int:
+    """Classify keys that were not met before."""
+    found = 0
+    for key in meta:
+        if key in _TRACE:
+            found |= TRACED
+        elif key not in _sound_keys:
+            if keys.faults(key):
+                found |= META_ODD
+            else:
+                if len(_sound_keys) >= _KEYS_LIMIT:
+                    _sound_keys.clear()
+                _sound_keys.add(key)
+    return found
+
+
+def _declares(meta: Any, raw: bytes) -> bool:
+    """The per-request fields are all there and sound."""
+    if type(meta) is not dict or type(meta.get(META_VERSION)) is not str:
+        return False
+    capabilities = meta.get(META_CAPABILITIES)
+    if type(capabilities) is not dict or not _named(meta.get(META_CLIENT_INFO)):
+        return False
+    if capabilities not in _sound_capabilities:
+        if not _plain(capabilities):
+            return False
+        if len(raw) < _SMALL:
+            if len(_sound_capabilities) >= 8:
+                _sound_capabilities.clear()
+            _sound_capabilities.append(capabilities)
+    return True
+
+
+def _named(info: Any) -> bool:
+    return (
+        type(info) is dict
+        and type(info.get("name")) is str
+        and type(info.get("version")) is str
+        and "websiteUrl" not in info
+    )
+
+
+def _plain(capabilities: dict[str, Any]) -> bool:
+    """Only members of this revision, each an object of objects, and sound extension identifiers."""
+    for name, value in capabilities.items():
+        if name not in ("roots", "sampling", "elicitation", "extensions", "experimental"):
+            return False
+        if type(value) is not dict or not all(type(v) is dict for v in value.values()):
+            return False
+        if name == "extensions" and any(keys.faults(key) or "/" not in key for key in value):
+            return False
+    return True
