@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from mrtrscope import model
@@ -12,13 +14,31 @@ from mrtrscope.views.scene import FindingDetail, LinkDetail, OperationDetail, Ro
 from mrtrscope.wire.events import Event, Message
 
 
+_BATCH = 200  # operations whose messages are fetched together: one look at a journal serves all of them
+
+
 def detail(store: Store, op: str) -> OperationDetail | None:
     """The operation with this number; None when there is none."""
     operation = store.operation(op)
-    if operation is None:
-        return None
-    rows = {row.m: row for row in store.messages(op)}
-    texts = fetch(store, rows)
+    return None if operation is None else next(details(store, [operation]))
+
+
+load = detail
+
+
+def details(store: Store, operations: Iterable[model.Operation]) -> Iterator[OperationDetail]:
+    """Several operations in the order given; all of them with `details(store, store.operations())`."""
+    rest = iter(operations)
+    while batch := list(itertools.islice(rest, _BATCH)):
+        rows = {one.id: {row.m: row for row in store.messages(one.id)} for one in batch}
+        texts = fetch(store, (m for held in rows.values() for m in held))
+        for one in batch:
+            yield _detail(store, one, rows[one.id], texts)
+
+
+def _detail(
+    store: Store, operation: model.Operation, rows: dict[str, model.Message], texts: dict[str, Event]
+) -> OperationDetail:
     said = {m: _said(row, texts.get(m)) for m, row in rows.items()}
     rounds = [_round(store, one, rows, said) for one in operation.rounds if one.request in said]
     first = said.get(operation.rounds[0].request) if operation.rounds else None
@@ -27,8 +47,9 @@ def detail(store: Store, op: str) -> OperationDetail | None:
         target=operation.target, outcome=operation.outcome, t=operation.t, server_time=operation.times.server,
         waiting=operation.times.waiting, total=operation.times.total, rounds=rounds,
         attached=[said[m] for m in operation.attached if m in said and not _on_a_stream(rows[m], operation)],
-        findings=[_finding(found) for found in store.findings(op)], client=_client(first), server=_server(said),
-        era=operation.rounds[0].era if operation.rounds else "", end=store.end(),
+        findings=[_finding(found) for found in store.findings(operation.id)] if operation.findings else [],
+        client=_client(first), server=_server(said), era=operation.rounds[0].era if operation.rounds else "",
+        end=store.end(),
     )  # fmt: skip
 
 

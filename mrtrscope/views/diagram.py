@@ -52,6 +52,10 @@ def render(scene: Scene, format: Format, options: Options | None = None) -> Iter
     from mrtrscope.views.draw import draw
     from mrtrscope.views.layout import PAGE_HEIGHT
 
+    if format == "png":
+        from mrtrscope.views.writers.png import plain
+
+        scene = plain(scene)
     for page in draw(scene, width=options.width, page_height=options.page_height or PAGE_HEIGHT):
         if format == "svg":
             from mrtrscope.views.writers import svg

@@ -13,7 +13,8 @@ from mrtrscope.views.shapes import Box, Page, Path, Sign, Text
 from mrtrscope.views.templates import render
 from mrtrscope.views.theme import THEMES, Theme
 
-SANS, MONO = "Arimo", "Cousine"
+# The PostScript names are the ones that every Graphviz knows, whatever font it then takes for them.
+_FONTS = {(False, False): "Helvetica", (False, True): "Helvetica-Bold", (True, False): "Courier", (True, True): "Courier-Bold"}
 _BASELINE = 0.30  # of the font size: how far a text's middle lies above its baseline in Graphviz
 
 
@@ -81,10 +82,13 @@ class _Dot:
 
     def _text(self, t: Text) -> Item:
         left, _, right, _ = t.box
+        middle = (left + right) / 2
+        # More room than the text needs, as Graphviz warns by its own reckoning; none beyond the page, as it would grow.
+        room = min(1.3 * (right - left) + 16, 2 * middle, 2 * (self.page.width - middle))
         return self._node(
-            (left + right) / 2, t.y - _BASELINE * t.size, max(1, right - left), t.size * 1.2, shape="none",
+            middle, t.y - _BASELINE * t.size, max(1.0, room), t.size * 1.7, shape="none",
             label=dot_quoted(t.text), fontsize=number(t.size), fontcolor=f'"{self.colors[t.role]}"',
-            fontname=f'"{MONO if t.mono else SANS}{" Bold" if t.bold else ""}"',
+            fontname=f'"{_FONTS[t.mono, t.bold]}"',
         )  # fmt: skip
 
     def _box(self, b: Box) -> Item:
@@ -99,7 +103,7 @@ class _Dot:
         return self._node(
             s.x, s.y, wide, wide, shape=s.kind, style="filled", color=f'"{self.colors[s.fill]}"',
             fillcolor=f'"{self.colors[s.fill]}"', label=dot_quoted(s.text), fontsize="9" if len(s.text) < 3 else "7",
-            fontcolor=f'"{self.colors["on-mark"]}"', fontname=f'"{SANS} Bold"',
+            fontcolor=f'"{self.colors["on-mark"]}"', fontname='"Helvetica-Bold"',
         )  # fmt: skip
 
     def _path(self, p: Path) -> list[Item]:

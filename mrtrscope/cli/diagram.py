@@ -1,0 +1,135 @@
+"""`mrtrscope diagram`: the sequence diagram of an operation, of every one, or of a whole session."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from mrtrscope.cli.common import capture_argument, columns, epilog, opened, say, update_option
+
+if TYPE_CHECKING:
+    from mrtrscope.store.reader import Store
+    from mrtrscope.views.diagram import Format, Options
+
+_FORMATS = ("svg", "png", "dot", "mermaid", "plantuml", "text")
+_SUFFIX = {"mermaid": ".mmd", "plantuml": ".puml", "text": ".txt"}
+
+
+@click.command(epilog=epilog("mrtrscope diagram captures/sample-demo op1 --format text",
+                             "mrtrscope diagram captures/sample-demo --all -o pictures"))  # fmt: skip
+@capture_argument
+@click.argument("id", required=False)
+@click.option("--format", "form", type=click.Choice(_FORMATS), help="Default: by the name after -o, else svg.")
+@click.option("--all", "every", is_flag=True, help="Every operation, one file each, in the folder after -o.")
+@click.option("--session", is_flag=True, help="A whole channel on one page, operations as lanes; ID names a channel.")
+@click.option("--width", type=click.FloatRange(72, 20_000), help="Width in pixels (text: columns).")
+@click.option("--theme", type=click.Choice(("light", "dark", "print")), default="light", show_default=True)
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="File or folder to write; default: standard output.")
+@click.option("--engine", type=click.Choice(("auto", "dot", "graphviz-pure")), default="auto", show_default=True,
+              help="What draws PNG.")  # fmt: skip
+@click.option("--unfold", is_flag=True, help="Fold nothing: every message, field and round.")
+@click.option("--raw", is_flag=True, help="Show secrets and states as they are.")
+@update_option
+def diagram(
+    capture: Path, id: str | None, form: Format | None, every: bool, session: bool, width: float | None, theme: str,
+    output: Path | None, engine: str, unfold: bool, raw: bool, no_update: bool,
+) -> None:  # fmt: skip
+    """Draw the sequence diagram of an operation.
+
+    ID is an operation (op3), or a message of one (m7). A picture too long for one page becomes several.
+    """
+    if sum((every, session, id is not None and not session)) > 1 or not (every or session or id):
+        raise click.UsageError("Name one operation (op1), or give --all or --session; mrtrscope list shows what there is.")
+    from mrtrscope.views.diagram import Options
+
+    form = form or _by_name(output)
+    if width is None and form == "text":
+        width = columns()
+    options = Options(width=width, theme=theme, unfold=unfold, raw=raw, engine=engine)
+    from mrtrscope.views.writers.png import NoEngine
+
+    try:
+        with opened(capture, no_update) as store:
+            if every:
+                _all(store, form, options, output)
+            elif session:
+                _write(_session(store, id, form, options), form, output)
+            else:
+                _write(_one(store, id or "", form, options), form, output)
+    except NoEngine as error:
+        raise click.ClickException(str(error)) from error
+
+
+def _by_name(output: Path | None) -> Format:
+    suffix = output.suffix.lower() if output is not None else ""
+    known: dict[str, Format] = {
+        ".png": "png", ".dot": "dot", ".gv": "dot", ".mmd": "mermaid", ".mermaid": "mermaid", ".puml": "plantuml",
+        ".txt": "text",
+    }  # fmt: skip
+    return known.get(suffix, "svg")
+
+
+def _one(store: Store, id: str, form: Format, options: Options) -> Iterator[bytes]:
+    from mrtrscope.views import detail
+    from mrtrscope.views.diagram import diagram as draw
+
+    op = store.operation_of(id) if id.startswith("m") else id
+    found = detail.load(store, op) if op else None
+    if found is None:
+        raise click.UsageError(f"There is no operation {id!r} in this capture; mrtrscope list shows what there is.")
+    return draw(found, form, options)
+
+
+def _session(store: Store, channel: str | None, form: Format, options: Options) -> Iterator[bytes]:
+    from mrtrscope.views import session
+
+    names = [c.name for c in store.channels()]
+    if channel is not None and channel not in names:
+        raise click.UsageError(f"There is no channel {channel!r} in this capture; there are: {', '.join(names) or 'none'}.")
+    return session.draw(store, channel, form, options)
+
+
+def _write(pages: Iterator[bytes], form: Format, output: Path | None) -> None:
+    """One page to the file named, or to standard output; further pages to files beside it."""
+    for n, page in enumerate(pages, 1):
+        if output is None:
+            if n > 1:
+                say(f"Page {n} and what follows need a file: name one with -o.")
+                return
+            sys.stdout.buffer.write(page)
+            continue
+        path = output if n == 1 else output.with_name(f"{output.stem}-{n}{output.suffix}")
+        _put(path, page)
+    sys.stdout.flush()
+
+
+def _put(path: Path, data: bytes) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    except OSError as error:
+        raise click.ClickException(f"{path}: {error.strerror}") from error
+
+
+def _all(store: Store, form: Format, options: Options, output: Path | None) -> None:
+    """Every operation in a file of its own, with a line on stderr that says how far."""
+    from mrtrscope.views import detail
+    from mrtrscope.views.diagram import diagram as draw
+
+    if output is None:
+        raise click.UsageError("--all writes many files: name a folder with -o.")
+    total = store.counts()["operations"]
+    suffix = _SUFFIX.get(form, f".{form}")
+    done = 0
+    for found in detail.details(store, store.operations()):
+        _write(draw(found, form, options), form, output / f"{found.id}{suffix}")
+        done += 1
+        if done % 250 == 0 and sys.stderr.isatty():
+            click.echo(f"\r{done:,} of {total:,}", err=True, nl=False)
+    if sys.stderr.isatty() and done >= 250:
+        click.echo("\r", err=True, nl=False)
+    say(f"{done:,} pictures in {output}")
