@@ -257,6 +257,7 @@ STDERR = "stderr"  # text on a process's stderr; detail: {"text": str} (first 4 
 OPENED = "opened"  # a process started or a connection opened
 LANE_END = "lane-end"  # end of a stdio lane; detail: {"lane": role, "by": …}
 EXIT = "exit"  # a process ended; detail: {"code": n} or {"signal": n}
+EDITED = "edited"  # a person changed events at the proxy, after they were handed out; detail: {"keys": [of them]}
 GAP = "gap"  # the recorder lost something on this lane; detail: {"bytes": n, "why": str}
 
 

@@ -1,0 +1,300 @@
+"""One HTTP exchange while its bytes arrive: what its head says, and what its bodies hold.
+
+What is a message of the capture, and what counts as a non-message:
+
+- Any JSON-RPC text in a request body, whatever its content type. Of an answer: JSON-RPC text whose content type says
+  JSON or nothing, and the data of events of type "message" in an event stream. Text in other clothes (JSON-RPC as
+  text/plain, an HTML error page) is a non-message; what could be parsed of it is kept in its `body`.
+- A JSON object without "jsonrpc" in an answer that is an HTTP error, or to something else than a POST, is an error of
+  HTTP or OAuth and no message, unless it has an id and an error with a numeric code.
+- A non-message counts only where a message was due: in a POST that speaks MCP (by its headers, or because its URL has
+  carried JSON-RPC before), in the answer to one, in an event stream. So OAuth, discovery and registration count nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from mrtrscope.frames import C2S, S2C
+from mrtrscope.wire import jsonrpc
+from mrtrscope.wire.cutter import Origin, Place, Text, fill, non_message, read, signal
+from mrtrscope.wire.events import (
+    ABSENT,
+    HTTP_END,
+    HTTP_REQUEST,
+    HTTP_REQUEST_END,
+    HTTP_RESPONSE,
+    HttpExchange,
+    Message,
+    NonMessage,
+    Peer,
+    Signal,
+)
+from mrtrscope.wire.payload import EventBody, TextBody, essence, is_json
+
+Made = Iterator[Text | Signal]
+Headers = list[tuple[str, str]]
+
+_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(?:[^/?#@]*@)?([^/?#]*)([^?#]*)")
+_PORTS = {"http": ":80", "https": ":443"}
+
+
+def channel_of(url: str) -> str:
+    """The channel that a URL belongs to: scheme, host, port and path, as one spelling; "" when it is no URL."""
+    match = _URL.match(url)
+    if match is None:
+        return ""
+    scheme, host, path = match[1].lower(), match[2].lower(), match[3]
+    return f"{scheme}://{host.removesuffix(_PORTS.get(scheme, '!'))}{path or '/'}"
+
+
+class Endpoints:
+    """The channels of a capture that have carried JSON-RPC; the first few thousand of them."""
+
+    __slots__ = ("names",)
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+
+    def add(self, channel: str) -> None:
+        if len(self.names) < 4096:
+            self.names.add(channel)
+
+
+class Flow:
+    """Reads one exchange. Whoever cuts it out of frames calls, in this order and each as far as it happens:
+    `ask`, `ask_data`, `ask_end`, `inform`, `answer`, `answer_data`, `end`."""
+
+    __slots__ = (
+        "a", "answer_body", "answered", "asked", "counts", "done", "endpoints", "exchange", "over", "q",
+        "request_body", "texts",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        key: str,
+        number: int,
+        peer: Peer,
+        journal: str,
+        lanes: tuple[str, str],
+        t: int,
+        endpoints: Endpoints,
+    ) -> None:
+        exchange = self.exchange = HttpExchange(key, number, peer, "", t)
+        self.q = Origin(journal, lanes[0], C2S, "", peer, exchange)
+        self.a = Origin(journal, lanes[1], S2C, "", peer, exchange)
+        self.endpoints = endpoints
+        self.request_body: TextBody | None = None
+        self.answer_body: TextBody | EventBody | None = None
+        self.asked = False  # the request is complete
+        self.answered = False  # the head of the final answer is there
+        self.over: tuple[str, str] | None = None  # the answer is complete, the request is not: (by, error)
+        self.done = False
+        self.counts = False  # messages are due in this exchange
+        self.texts: list[Text] = []  # cut out of held bodies, for somebody may have edited them
+
+    def join(self, peer: Peer) -> None:
+        """This exchange is on the connection of `peer`."""
+        self.exchange.peer = self.q.peer = self.a.peer = peer
+
+    # -- the request ------------------------------------------------------------------------------------------------
+
+    def ask(
+        self, method: str, url: str, http: str, headers: Headers, t: int, offset: int, framed: bool
+    ) -> Made:
+        """The head of the request. `framed`: the body comes with its transfer coding undone by us."""
+        exchange = self.exchange
+        exchange.method, exchange.url, exchange.http, exchange.request_headers = method, url, http, headers
+        exchange.t = t
+        exchange.channel = self.q.channel = self.a.channel = channel_of(url)
+        self.request_body = TextBody(headers, framed)
+        if method == "POST":
+            self.counts = exchange.channel in self.endpoints.names or any(
+                name.lower().startswith("mcp-")
+                or (name.lower() == "accept" and "text/event-stream" in value.lower())
+                for name, value in headers
+            )
+        yield signal(self.q, HTTP_REQUEST, t, offset, place=exchange.place)
+
+    def ask_data(self, data: bytes, t: int, offset: int, key: str) -> None:
+        self.exchange.request_size += len(data)
+        if self.request_body is None:
+            self.request_body = TextBody([], False)
+        self.request_body.feed(data, t, offset, key)
+
+    def ask_end(self, t: int, offset: int, part: int = 0, whole: bool = True) -> Made:
+        """The request is complete, or with `whole` false will never be; its messages are of this moment."""
+        if self.asked:
+            return
+        self.asked = True
+        exchange = self.exchange
+        exchange.t_request_end = t
+        body, self.request_body = self.request_body, None
+        if body is not None and body.size:
+            body.t = t
+            yield from self._request_text(body)
+        if not whole and not exchange.error:
+            exchange.error = "the request breaks off"
+        yield signal(self.q, HTTP_REQUEST_END, t, offset, part, exchange.place, size=exchange.request_size)
+        if self.over is not None:
+            yield from self._over(t, offset, part + 1, *self.over)
+
+    def _request_text(self, body: TextBody) -> Made:
+        spot = body.spot(self.exchange.place)
+        text = body.take()
+        if not text.strip():
+            return
+        for made in read(self.q, spot, text, counts=self.counts):
+            if type(made) is Message:
+                if self.exchange.method == "POST":
+                    self.counts = True
+                    self.endpoints.add(self.q.channel)
+            self.texts.append(made)
+            yield made
+
+    # -- the answer -------------------------------------------------------------------------------------------------
+
+    def inform(self, status: int) -> None:
+        """An interim answer came."""
+        self.exchange.informational.append(status)
+
+    def answer(
+        self,
+        status: int,
+        reason: str,
+        http: str,
+        headers: Headers,
+        t: int,
+        offset: int,
+        framed: bool,
+        ours: bool,
+    ) -> Made:
+        """The head of the final answer."""
+        exchange = self.exchange
+        exchange.status, exchange.reason, exchange.response_http = status, reason, http
+        exchange.response_headers, exchange.t_response, exchange.ours = headers, t, exchange.ours or ours
+        self.answered = True
+        self.answer_body = self._body(headers, framed)
+        yield signal(self.a, HTTP_RESPONSE, t, offset, place=exchange.place)
+
+    def _body(self, headers: Headers, framed: bool) -> TextBody | EventBody:
+        if essence(headers) == "text/event-stream":
+            return EventBody(headers, framed)
+        return TextBody(headers, framed)
+
+    def answer_data(self, data: bytes, t: int, offset: int, key: str) -> Made:
+        self.exchange.response_size += len(data)
+        body = self.answer_body
+        if body is None:
+            body = self.answer_body = TextBody([], False)
+        if type(body) is EventBody:
+            for made in body.feed(data, t, offset, key, self.a, self.exchange.place):
+                if type(made) is Message:
+                    self.endpoints.add(self.a.channel)
+                yield made
+        elif type(body) is TextBody:
+            body.feed(data, t, offset, key)
+            if body.complete():
+                yield from self._answer_text(body, sure_of_end=body.expected >= 0)
+
+    def _answer_text(self, body: TextBody, sure_of_end: bool) -> Made:
+        exchange = self.exchange
+        place = None if exchange.place is None else {**exchange.place, "event": 0}
+        spot = body.spot(place)
+        text = bytes(body.kept)
+        if not text.strip():
+            return
+        odd = (("trailing-data", "behind others in one text"),) if body.read else ()
+        kind = essence(exchange.response_headers)
+        if not is_json(kind):
+            if not sure_of_end:
+                return
+            value, _, _, rest = jsonrpc.parse(text)
+            made: list[Text] = [
+                non_message(self.a, spot, text, "other-content-type", ABSENT if rest else value, self.counts)
+            ]
+        else:
+            sure = (exchange.status or 0) >= 400 or exchange.method != "POST"
+            made = read(self.a, spot, text, sure=sure, counts=self.counts, odd=odd)
+            if not sure_of_end and type(made[-1]) is NonMessage:
+                body.tried = len(text)
+                return
+        body.take()
+        self.texts += made
+        yield from made
+
+    def end(self, t: int, offset: int, part: int, by: str, error: str, last: bool = False) -> Made:
+        """The answer is over, in good order or not, and with it the exchange as soon as the request is complete.
+
+        `last`: nothing more of the request will come either.
+        """
+        if self.done or self.over is not None:
+            return
+        body, self.answer_body = self.answer_body, None
+        if not self.asked and last:
+            yield from self.ask_end(t, offset, part, whole=False)
+            part += 1
+        if type(body) is EventBody:
+            yield from body.finish(body.t, self.a, self.exchange.place)
+        elif type(body) is TextBody and body.size:
+            yield from self._answer_text(body, sure_of_end=True)
+        if self.asked:
+            yield from self._over(t, offset, part, by, error)
+        else:
+            self.over = (by, error)
+
+    def _over(self, t: int, offset: int, part: int, by: str, error: str) -> Made:
+        exchange = self.exchange
+        self.done = True
+        exchange.t_end = t
+        exchange.closed_by = by
+        exchange.error = exchange.error or error
+        yield signal(self.a, HTTP_END, t, offset, part, exchange.place)
+
+    # -- what the recorder says ---------------------------------------------------------------------------------------
+
+    def lost(self, answer: bool) -> None:
+        """Bytes of one of the bodies are missing."""
+        self.exchange.cut = True
+        body = self.answer_body if answer else self.request_body
+        if body is not None:
+            body.cut = True
+
+    def edited(self, lane: str, sent: bytes) -> list[Message | NonMessage]:
+        """What was passed on in the place of a body that was read already: the events it is about, set right."""
+        events = [event for event in self.texts if event.lane == lane]
+        return amend(events, sent)
+
+
+def amend(events: list[Text], sent: bytes) -> list[Text]:
+    """Set events right that somebody edited on the way: the n-th gets the n-th message of `sent`, as far as there is one.
+
+    The objects stay the same, since everybody holds them already.
+    """
+    if not events:
+        return []
+    first = events[0]
+    origin = Origin(first.journal, first.lane, first.dir, first.channel, first.peer, first.http)
+    texts = read_lines(origin, sent) if first.http is None else [sent]
+    news: list[Any] = []
+    for text in texts:
+        value, oddities, _, rest = jsonrpc.parse(text)
+        values = value if type(value) is list else [value]
+        raws = jsonrpc.elements(text) if type(value) is list else [text]
+        if not rest and len(raws) == len(values):
+            news += [(raw, v, oddities) for raw, v in zip(raws, values, strict=True)]
+    for n, event in enumerate(events):
+        event.edited = True
+        if n < len(news) and type(event) is Message:
+            raw, value, oddities = news[n]
+            kind = jsonrpc.kind_of(value) if type(value) is dict else ""
+            if kind:
+                event.raw = raw
+                fill(event, value, kind, oddities)
+    return events
+
+
+def read_lines(origin: Origin, text: bytes) -> list[bytes]:
+    return [line for line in text.split(b"\n") if line.strip()]

@@ -1,0 +1,248 @@
+"""Reads JSON-RPC text leniently: what can be understood is understood, what was odd about it is said.
+
+The usual message goes through pydantic's parser and back through its writer: when that gives the same bytes, or as many
+colons, no key was given twice, and nothing else can have been odd. All others are read again by the standard library's
+scanner, slower and with all eyes open.
+
+What is a message is told by its members: a `method`, a `result` or an `error`, and `jsonrpc` besides. Where `jsonrpc`
+is missing it still is one when it looks like nothing else (a method with id or params; a result or error with an id),
+so that the missing member can be reported, while a log line ``{"error": "…"}`` and an OAuth error body stay text.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from itertools import accumulate
+from json.encoder import encode_basestring_ascii
+from typing import Any
+
+from pydantic_core import from_json, to_json
+
+from mrtrscope.wire.events import ABSENT, ERROR, NOTIFICATION, REQUEST, RESPONSE
+
+MAX_SIZE = 1 << 26
+MAX_DEPTH = 512
+MAX_VALUES = 4_000_000  # brackets and commas of one text: beyond, its objects would fill the memory
+MAX_DIGITS = 4000  # Python itself refuses to print integers of more than 4,300
+_SAFE = 1 << 53  # integers beyond are rounded by readers that know only doubles
+_LONG = 1 << 10
+
+Oddities = tuple[tuple[str, str], ...]
+Parsed = tuple[Any, Oddities, str, bytes]
+
+_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.S)
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+_NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+_STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
+_WHITE = b" \t\r\n"
+
+
+class WideNumber(float):
+    """A number of more digits than Python would print again; `text` has them."""
+
+    __slots__ = ("text",)
+    text: str
+
+    def __new__(cls, text: str) -> WideNumber:
+        number = super().__new__(cls, text)
+        number.text = text
+        return number
+
+
+def parse(text: bytes) -> Parsed:
+    """The first JSON value of `text`: (value, oddities, why there is none or "", text behind it)."""
+    if len(text) > 1 << 20:
+        if len(text) > MAX_SIZE:
+            return ABSENT, (("too-long", str(len(text))),), "too-long", b""
+        if text.count(b",") + text.count(b"[") + text.count(b"{") > MAX_VALUES:
+            return ABSENT, (("too-long", "too many values"),), "too-long", b""
+    try:
+        value = from_json(text, allow_inf_nan=False)
+        again = to_json(value)
+        if again == text or (again.count(b":") == text.count(b":") and b"\\u00" not in text):
+            return value, (), "", b""
+    except ValueError:
+        pass
+    return _parse_slowly(text)
+
+
+def _parse_slowly(text: bytes) -> Parsed:
+    oddities: list[tuple[str, str]] = []
+    if text.startswith(b"\xef\xbb\xbf"):
+        oddities.append(("bom", ""))
+        text = text[3:]
+    if depth(text) > MAX_DEPTH:
+        return ABSENT, (*oddities, ("too-deep", "")), "too-deep", b""
+    try:
+        source = text.decode()
+    except UnicodeDecodeError as error:
+        oddities.append(("invalid-utf8", f"byte {error.start}"))
+        source = text.decode("utf-8", "replace")
+    notes = _Notes()
+    decoder = json.JSONDecoder(
+        object_pairs_hook=notes.pairs,
+        parse_int=notes.integer,
+        parse_float=notes.number,
+        parse_constant=notes.constant,
+    )
+    try:
+        value, end = decoder.raw_decode(source, len(source) - len(source.lstrip(" \t\r\n")))
+    except (ValueError, RecursionError):
+        return ABSENT, tuple(oddities), "not-json", b""
+    oddities += notes.oddities(value)
+    if _SURROGATE.search(source):
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            oddities.append(("lone-surrogate", ""))
+        except (ValueError, RecursionError):
+            pass
+    rest = source[end:].lstrip(" \t\r\n")
+    return value, tuple(oddities), "", rest.encode("utf-8", "replace")
+
+
+class _Notes:
+    """What the scanner comes across while it reads."""
+
+    def __init__(self) -> None:
+        self.repeated: list[tuple[dict[str, Any], str]] = []
+        self.constants: list[str] = []
+        self.wide = 0
+
+    def pairs(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) != len(pairs) and len(self.repeated) < 16:
+            seen: set[str] = set()
+            for key, _ in pairs:
+                if key in seen and len(self.repeated) < 16:
+                    self.repeated.append((found, key))
+                seen.add(key)
+        return found
+
+    def integer(self, text: str) -> int | float:
+        if len(text) > MAX_DIGITS:
+            return self.number(text)
+        return int(text)
+
+    def number(self, text: str) -> float:
+        if len(text) > MAX_DIGITS:
+            self.wide = max(self.wide, len(text))
+            return WideNumber(text)
+        return float(text)
+
+    def constant(self, text: str) -> float:
+        if text not in self.constants:
+            self.constants.append(text)
+        return float(text.replace("Infinity", "inf"))
+
+    def oddities(self, value: Any) -> list[tuple[str, str]]:
+        found = [("nan", text) for text in self.constants]
+        if self.wide:
+            found.append(("wide-number", f"{self.wide} digits"))
+        if self.repeated:
+            paths = _paths(value, {id(where) for where, _ in self.repeated})
+            for where, key in self.repeated:
+                detail = f"{paths.get(id(where), '/…')}/{_token(key)}"
+                if ("duplicate-key", detail) not in found:
+                    found.append(("duplicate-key", detail))
+        return found
+
+
+def _paths(value: Any, wanted: set[int]) -> dict[int, str]:
+    """JSON pointers of the objects whose identity is in `wanted`."""
+    found: dict[int, str] = {}
+    rest: list[tuple[Any, str]] = [(value, "")]
+    while rest and len(found) < len(wanted):
+        node, path = rest.pop()
+        if id(node) in wanted:
+            found[id(node)] = path
+        if type(node) is dict:
+            rest += [
+                (v, f"{path}/{_token(k)}") for k, v in node.items() if type(v) is dict or type(v) is list
+            ]
+        else:
+            rest += [(v, f"{path}/{n}") for n, v in enumerate(node) if type(v) is dict or type(v) is list]
+    return found
+
+
+def _token(key: str) -> str:
+    return key[:200].replace("~", "~0").replace("/", "~1")
+
+
+def depth(text: bytes) -> int:
+    """How deep arrays and objects are nested, strings aside; exact only above MAX_DEPTH."""
+    if text.count(b"[") + text.count(b"{") <= MAX_DEPTH:
+        return 0
+    brackets = _STRING.sub(b"", text).translate(_STEPS, _NOT_BRACKETS)
+    return max(accumulate(memoryview(brackets).cast("b")), default=0)
+
+
+def kind_of(value: dict[str, Any], sure: bool = False) -> str:
+    """The kind of message that an object is, "" when it is none. `sure`: a missing `jsonrpc` makes it none, as in an
+    answer that HTTP says is an error, unless nothing else than a JSON-RPC error looks like that."""
+    if "method" in value:
+        kind = REQUEST if "id" in value else NOTIFICATION
+    elif "result" in value:
+        kind = RESPONSE
+    elif "error" in value:
+        kind = ERROR
+    else:
+        return ""
+    if "jsonrpc" in value:
+        return kind
+    if kind is ERROR or kind is RESPONSE:
+        if "id" not in value:
+            return ""
+        error = value.get("error")
+        return kind if not sure or (type(error) is dict and type(error.get("code")) is int) else ""
+    plain = type(value["method"]) is str and ("id" in value or type(value.get("params")) in (dict, list))
+    return kind if plain and not sure else ""
+
+
+def id_text(value: Any) -> str | None:
+    """The id as JSON text, normalised so that equal ids have equal texts and different types never do."""
+    kind = type(value)
+    if kind is int:
+        return int.__repr__(value)
+    if kind is str:
+        text = encode_basestring_ascii(value)
+    elif value is ABSENT:
+        return None
+    elif value is None:
+        return "null"
+    elif kind is WideNumber:
+        text = value.text
+    else:
+        try:
+            text = json.dumps(value, sort_keys=True, separators=(",", ":"))
+        except (ValueError, RecursionError):  # an integer just below Python's limit
+            text = repr(kind)
+    if len(text) > _LONG:
+        return f"{text[:64]}…{hashlib.blake2b(text.encode(), digest_size=16).hexdigest()}"
+    return text
+
+
+def wide_id(value: Any) -> bool:
+    """Whether a reader that knows only doubles would take this id for another one."""
+    return type(value) is WideNumber or (type(value) is int and not -_SAFE <= value <= _SAFE)
+
+
+def elements(text: bytes) -> list[bytes]:
+    """The texts of the elements of a JSON array that was read before; [] when they cannot be told apart."""
+    source = text.decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
+    decoder = json.JSONDecoder(parse_int=len, parse_float=len)
+    found: list[bytes] = []
+    at, size = 1, len(source)
+    try:
+        while True:
+            while at < size and source[at] in " \t\r\n,":
+                at += 1
+            if at >= size or source[at] == "]":
+                return found
+            _, end = decoder.raw_decode(source, at)
+            found.append(source[at:end].encode("utf-8", "replace"))
+            at = end
+    except (ValueError, RecursionError):
+        return []
