@@ -49,5 +49,5 @@ class Source:
 def micros(value: Any, default: int) -> int:
     """Seconds as microseconds; `default` for what is no time."""
     if type(value) in (int, float) and -1e11 < value < 1e11:
-        return round(value * 1e6)
+        return round(float(value) * 1e6)
     return default

@@ -8,7 +8,7 @@ from typing import IO, Any
 from mrtrscope.frames import DATA, END, Frame
 from mrtrscope.sources import rows
 from mrtrscope.sources.base import SourceError
-from mrtrscope.sources.rows import Headers, Row
+from mrtrscope.sources.rows import Headers, Record, Records, Row
 from mrtrscope.sources.transcript import Transcript
 
 
@@ -18,16 +18,15 @@ class Flows(Transcript):
     kind = "mitmproxy flows"
 
     def frames(self) -> Iterator[Frame]:
-        exchanges: list[Row] = []
-        streams: list[_Stream] = []
+        found: list[Records] = []
         connections: dict[str, int] = {}
         for number, flow in enumerate(self._flows().values(), 1):
             conn = connections.setdefault(flow.client_conn.id, len(connections) + 1)
             if flow.type == "http":
-                exchanges.append(_exchange(flow, number, conn))
+                found.append(_exchange(flow, number, conn))
             elif flow.type == "tcp":
-                streams.append(_Stream(flow, number))
-        return rows.frames([*exchanges, *streams], self.name)
+                found.append(_Stream(flow, number))
+        return rows.frames(found, self.name)
 
     def _flows(self) -> dict[str, Any]:
         """The flows of the file by id. One may be written twice: the last one is complete."""
@@ -115,7 +114,7 @@ class _Stream:
         first = next((m.content for m in flow.messages if m.from_client and m.content), b"")
         self._lanes = ("i", "o") if first.lstrip()[:1] in (b"{", b"[") else ("c", "s")
 
-    def records(self) -> Iterator[rows.Record]:
+    def records(self) -> Iterator[Record]:
         now = _micros(self.flow_.client_conn.timestamp_start)
         lanes = [f"{self.number}{role}" for role in self._lanes]
         for message in self.flow_.messages:

@@ -45,8 +45,9 @@ def _row(entry: dict[str, Any], number: int) -> Row:
     started = _started(entry.get("startedDateTime"))
     row = Row(number, number, started)
     row.decoded = True
-    spent = entry.get("timings") if type(entry.get("timings")) is dict else {}
-    row.t_sent = started + sum(_millis(spent.get(name)) for name in ("blocked", "dns", "connect", "send"))
+    timings = entry.get("timings")
+    spent: dict[str, Any] = timings if type(timings) is dict else {}
+    row.t_sent = started + sum(map(_millis, map(spent.get, ("blocked", "dns", "connect", "send"))))
     row.t_end = max(started + _millis(entry.get("time")), row.t_sent)
     request = entry["request"]
     row.method, row.url, row.http = (_text(request.get(name)) for name in ("method", "url", "httpVersion"))

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, Protocol
 
 from mrtrscope.frames import DATA, END, HEAD, OPEN, Frame
 
 Headers = list[tuple[str, str]]
 Record = tuple[int, str, str, bytes]  # time, lane, kind, payload
+
+
+class Records(Protocol):
+    """Something of a file that gives frames of its own, in order of time; `flow` is what its place is called there."""
+
+    flow: int
+
+    def records(self) -> Iterator[Record]: ...
 
 
 class Row:
@@ -101,7 +109,7 @@ def _json(value: dict[str, Any]) -> bytes:
     return json.dumps(value, separators=(",", ":")).encode()
 
 
-def frames(rows: Iterable[Row], name: str) -> Iterator[Frame]:
+def frames(rows: Iterable[Records], name: str) -> Iterator[Frame]:
     """Frames of exchanges that overlap, in order of time; what came at one time stays in the order of the file."""
     records: list[tuple[int, int, int, str, str, bytes, dict[str, int]]] = []
     for nth, row in enumerate(rows):

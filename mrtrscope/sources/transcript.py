@@ -2,9 +2,9 @@
 of exchanges.
 
     stdio  {"t": seconds, "dir": "c2s"|"s2c"|"stderr", "line": text | "b64": bytes, "nonl"?: true}
-    http   {"t", "flow"?, "conn"?, "request": {"method", "url", "http"?, "headers", "body"|"body_b64"?}, "t_req_end"?,
-            "response": {"status", "reason"?, "headers", "t"?, "chunks": [{"t", "data"|"b64"|"data_b64"}], "end"?} | null,
-            "t_end"?, "closed_by"?, "error"?}
+    http   {"t", "flow"?, "conn"?, "t_req_end"?, "t_end"?, "closed_by"?, "error"?,
+            "request": {"method", "url", "http"?, "headers", "body"|"body_b64"?},
+            "response": null | {"status", "reason"?, "headers", "t"?, "chunks": [{"t", "data"|"b64"}], "end"?}}
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ What is a message of the capture, and what counts as a non-message:
 - A JSON object without "jsonrpc" in an answer that is an HTTP error, or to something else than a POST, is an error of
   HTTP or OAuth and no message, unless it has an id and an error with a numeric code.
 - A non-message counts only where a message was due: in a POST that speaks MCP (by its headers, or because its URL has
-  carried JSON-RPC before), in the answer to one, in an event stream. So OAuth, discovery and registration count nothing.
+  carried JSON-RPC before), in the answer to one, in an event stream. OAuth, discovery, registration count nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 
 from mrtrscope.frames import C2S, S2C
 from mrtrscope.wire import jsonrpc
-from mrtrscope.wire.cutter import Origin, Place, Text, fill, non_message, read, signal
+from mrtrscope.wire.cutter import Origin, Text, fill, non_message, read, signal
 from mrtrscope.wire.events import (
     ABSENT,
     HTTP_END,
@@ -147,10 +147,9 @@ class Flow:
         if not text.strip():
             return
         for made in read(self.q, spot, text, counts=self.counts):
-            if type(made) is Message:
-                if self.exchange.method == "POST":
-                    self.counts = True
-                    self.endpoints.add(self.q.channel)
+            if type(made) is Message and self.exchange.method == "POST":
+                self.counts = True
+                self.endpoints.add(self.q.channel)
             self.texts.append(made)
             yield made
 
@@ -269,7 +268,7 @@ class Flow:
 
 
 def amend(events: list[Text], sent: bytes) -> list[Text]:
-    """Set events right that somebody edited on the way: the n-th gets the n-th message of `sent`, as far as there is one.
+    """Set events right that somebody edited on the way: the n-th gets the n-th message of `sent`, if there is one.
 
     The objects stay the same, since everybody holds them already.
     """

@@ -25,8 +25,8 @@ HOLD_LIMIT = 1 << 20
 PREVIEW = 200
 _TAIL = 2200  # bytes kept while looking for a head, so that a start line cut by a chunk border is found
 
-_REQUEST_LINE = re.compile(rb"([!#-'*+\-.0-9A-Z^-z|~]{1,64}) +([^\r\n]*?) +HTTP/([0-9](?:\.[0-9])?)[ \t]*\r?")
-_STATUS_LINE = re.compile(rb"HTTP/([0-9](?:\.[0-9])?) +([0-9]{3})(?:[ \t]([^\r\n]*))?[ \t]*\r?")
+_REQUEST_LINE = re.compile(rb"([!#-'*+\-.0-9A-Z^-z|~]{1,64}) +([^\r\n]*?) +HTTP/(1(?:\.[0-9])?)[ \t]*\r?")
+_STATUS_LINE = re.compile(rb"HTTP/(1(?:\.[0-9])?) +([0-9]{3})(?:[ \t]([^\r\n]*))?[ \t]*\r?")
 _PLAUSIBLE_REQUEST = re.compile(
     rb"(?:GET|POST|PUT|DELETE|HEAD|OPTIONS|PATCH|CONNECT|TRACE) [^\s\0]{1,2048} HTTP/1\.[01]\r?\n"
 )
@@ -77,8 +77,18 @@ class HttpReader:
     """
 
     __slots__ = (
-        "_at", "_buffer", "_begin", "_left", "_position", "_preview", "_scanned", "_trailers", "answers", "held",
-        "methods", "state",
+        "_at",
+        "_begin",
+        "_buffer",
+        "_left",
+        "_position",
+        "_preview",
+        "_scanned",
+        "_trailers",
+        "answers",
+        "held",
+        "methods",
+        "state",
     )  # fmt: skip
 
     def __init__(self, answers: bool = False) -> None:
@@ -179,7 +189,7 @@ class HttpReader:
     def _start(self, pieces: list[Piece]) -> bool:
         buffer = self._buffer
         at, size = self._at, len(buffer)
-        while at < size and buffer[at] in b"\r\n":  # left over from a body, or sent to keep the connection
+        while at < size and buffer[at] in (10, 13):  # left over from a body, or sent to keep the connection
             at += 1
         self._at = at
         if at == size or self.held:
@@ -211,27 +221,20 @@ class HttpReader:
 
     def _frame(self, head: Head, pieces: list[Piece]) -> None:
         """How the body of this message is delimited."""
-        if self.answers:
-            if head.status == 101:
-                self._next_method()
+        method = ""
+        if self.answers and (head.status >= 200 or head.status == 101):
+            method = self.methods.popleft() if self.methods else ""
+            if head.status == 101 or (method == "CONNECT" and head.status < 300):
                 self.state = OPAQUE
                 return
-            if head.status < 200:
-                return self._done(pieces)
-            method = self._next_method()
-            if method == "CONNECT" and head.status < 300:
-                self.state = OPAQUE
-                return
-            if method == "HEAD" or head.status in (204, 304):
-                return self._done(pieces)
         chunked, coded = _transfer(head)
         length = _length(head)
-        if chunked:
+        if self.answers and (head.status < 200 or head.status in (204, 304) or method == "HEAD"):
+            self._done(pieces)
+        elif chunked:
             self.state = CHUNK_SIZE
             if length is not None:
                 head.odd.append("content-length beside transfer-encoding")
-        elif coded and self.answers:
-            self.state = UNTIL_CLOSE
         elif length is not None and not coded:
             self.state, self._left = LENGTH, length
             if not length:
@@ -239,12 +242,8 @@ class HttpReader:
         elif self.answers:
             self.state = UNTIL_CLOSE
         else:
-            if head.method == "CONNECT" or (head.method != "PRI" and _wants_upgrade(head)):
-                self.held = True
+            self.held = head.method == "CONNECT" or _wants_upgrade(head)
             self._done(pieces)
-
-    def _next_method(self) -> str:
-        return self.methods.popleft() if self.methods else ""
 
     def _done(self, pieces: list[Piece], whole: bool = True) -> None:
         at = self._position + self._at
@@ -298,7 +297,7 @@ class HttpReader:
                 return False
             self._done(pieces, whole=False)
             return self._lose(0)
-        blank = self._buffer[self._at : line_end] in (b"", b"\r")
+        blank = bytes(self._buffer[self._at : line_end]) in (b"", b"\r")
         self._trailers += line_end + 1 - self._at
         self._at = line_end + 1
         if blank:

@@ -65,7 +65,7 @@ class PipeLane:
         self._t = frame.t
         self._feed(frame, found)
         if self.keeps:
-            self._latest = [event for event in found if type(event) is not Signal]
+            self._latest = [event for event in found if not isinstance(event, Signal)]
         return found
 
     def _feed(self, frame: Frame, found: Made) -> None:

@@ -26,7 +26,7 @@ def essence(headers: list[tuple[str, str]]) -> str:
 
 def is_json(kind: str) -> bool:
     """Whether a media type says JSON; "" says nothing, so it may be."""
-    return not kind or kind.startswith(("application/", "text/")) and "json" in kind
+    return not kind or (kind.startswith(("application/", "text/")) and "json" in kind)
 
 
 class TextBody:
@@ -37,7 +37,17 @@ class TextBody:
     """
 
     __slots__ = (
-        "cut", "decoder", "expected", "kept", "odd", "offset", "keys", "raw", "read", "size", "t", "tried",
+        "cut",
+        "decoder",
+        "expected",
+        "kept",
+        "keys",
+        "offset",
+        "raw",
+        "read",
+        "size",
+        "t",
+        "tried",
     )  # fmt: skip
 
     def __init__(self, headers: list[tuple[str, str]], transfer: bool) -> None:
@@ -107,7 +117,7 @@ class TextBody:
 class EventBody:
     """A body that is an event stream."""
 
-    __slots__ = ("count", "cut", "decoder", "raw", "reader", "track", "t")
+    __slots__ = ("count", "cut", "decoder", "raw", "reader", "t", "track")
 
     def __init__(self, headers: list[tuple[str, str]], transfer: bool) -> None:
         coded = codings(headers, transfer)
@@ -155,10 +165,10 @@ class EventBody:
         if event.size > len(data):
             yield non_message(origin, spot, data, "too-long", size=event.size)
             return
-        for text in read(origin, spot, data):
-            if part < text.part and not self.track.exact:
-                text.part = self.track.place(event.begin)[1]
-            yield text
+        for made in read(origin, spot, data):
+            if part < made.part and not self.track.exact:
+                made.part = self.track.place(event.begin)[1]
+            yield made
 
     def finish(self, t: int, origin: Origin, place: Place) -> Iterator[Signal]:
         size = self.reader.undelivered
