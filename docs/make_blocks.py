@@ -25,6 +25,9 @@ if __name__ == "__main__":
 
 DOCUMENTS = ("README.md", *sorted(str(p.relative_to(ROOT)) for p in (ROOT / "docs").glob("*.md")))
 
+# As the installed command does it: help names the program, not an interpreter.
+PROGRAM = "import sys; sys.argv[0] = 'mrtrscope'; from mrtrscope.__main__ import main; main()"
+
 BLOCK = re.compile(
     r"^<!-- run: (?P<command>[^\n]+) -->\n```text\n(?P<output>.*?)^```$", re.MULTILINE | re.DOTALL
 )
@@ -34,19 +37,27 @@ TABLE = re.compile(
 
 
 def run(command: str) -> str:
-    """What a command of ours prints on stdout when started in the repository; exit code 0 or 1."""
-    program, *arguments = shlex.split(command)
+    """What a command of ours prints on stdout when started in the repository; exit code 0 or 1.
+
+    ` | head -n N` and ` | tail -n N` behind it are understood, and nothing else that a shell would do.
+    """
+    whole, _, part = command.partition(" | ")
+    program, *arguments = shlex.split(whole)
     assert program == "mrtrscope", f"documents run mrtrscope only, not {program}"
     with tempfile.TemporaryDirectory() as home:
         private = {f"XDG_{name}_HOME": home for name in ("STATE", "CACHE", "CONFIG", "DATA")}
         done = subprocess.run(
-            [sys.executable, "-m", "mrtrscope", *arguments],
+            [sys.executable, "-c", PROGRAM, *arguments],
             cwd=ROOT, capture_output=True, text=True, encoding="utf-8", timeout=60,
             env=os.environ | private | {"COLUMNS": "100", "LC_ALL": "C.UTF-8", "PYTHONPATH": str(ROOT)},
         )  # fmt: skip
     if done.returncode not in (0, 1) or "Traceback" in done.stderr:
         raise RuntimeError(f"{command}: exit code {done.returncode}\n{done.stderr}")
-    return "".join(f"{line.rstrip()}\n" for line in done.stdout.splitlines())
+    lines = done.stdout.splitlines()
+    if part:
+        end, _, n = part.split()
+        lines = {"head": lines[: int(n)], "tail": lines[-int(n) :]}[end]
+    return "".join(f"{line.rstrip()}\n" for line in lines)
 
 
 def rules_table() -> str:

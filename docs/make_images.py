@@ -19,7 +19,7 @@ from docs import make_blocks
 
 ROOT = Path(__file__).resolve().parent.parent
 IMAGES = ROOT / "docs" / "images"
-SAMPLE = "captures/sample-demo"
+SAMPLE = "captures/sample-stdio"
 
 LOOKS = {"waiting": "#fff3c4", "asked": "#d8e8ff", "answered": "#d9f2dc"}
 OTHER = "#f3f3f3"
@@ -73,7 +73,7 @@ def operation(number: str) -> Callable[[], str]:
 
 PICTURES: dict[str, Callable[[], str]] = {
     "operation.svg": operation("op4"),
-    "broken.svg": operation("op10"),
+    "broken.svg": operation("op11"),
     "exchange-states.svg": exchange_states,
 }
 

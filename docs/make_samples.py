@@ -1,6 +1,6 @@
 """Records the sample captures anew, with the demo's peers. Ids, states and times differ each time.
 
-python docs/make_samples.py
+python docs/make_samples.py [NAME…]
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ ROOT = Path(__file__).resolve().parent.parent
 SAMPLES = {"sample-demo": (STDIO, HTTP), "sample-stdio": (STDIO,), "sample-relay": (RELAY,)}
 
 
-def main() -> None:
-    for name, transports in SAMPLES.items():
+def main(names: list[str]) -> None:
+    for name in names or SAMPLES:
         with tempfile.TemporaryDirectory() as folder:
-            record(Path(folder), transports, say=lambda text: print(f"  {text}"))
+            record(Path(folder), SAMPLES[name], say=lambda text: print(f"  {text}"))
             target = ROOT / "captures" / name
             shutil.rmtree(target, ignore_errors=True)
             (target / "journals").mkdir(parents=True)
@@ -32,4 +32,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

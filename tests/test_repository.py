@@ -14,7 +14,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from docs import make_blocks
+from docs import make_blocks, make_images
 from tests.conftest import ROOT, absent
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -87,6 +87,19 @@ def test_tables_in_documents_are_fresh(document: str) -> None:
     text = (ROOT / document).read_text(encoding="utf-8")
     for match in make_blocks.TABLE.finditer(text):
         assert match["text"] == make_blocks.GENERATED[match["name"]](), "stale: python docs/make_blocks.py"
+
+
+@pytest.mark.parametrize("name", make_images.PICTURES)
+def test_pictures_are_those_that_the_tool_draws(name: str) -> None:
+    shown = (make_images.IMAGES / name).read_text(encoding="utf-8")
+    assert shown == make_images.PICTURES[name](), "stale: python docs/make_images.py"
+
+
+def test_every_picture_is_made_here_and_used() -> None:
+    texts = "".join((ROOT / document).read_text(encoding="utf-8") for document in make_blocks.DOCUMENTS)
+    names = {path.name for path in make_images.IMAGES.iterdir()}
+    assert names == set(make_images.PICTURES)
+    assert {name for name in names if f"images/{name})" not in texts} == set()
 
 
 # -- versions

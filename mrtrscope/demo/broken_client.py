@@ -10,11 +10,13 @@ import http.client
 import json
 import subprocess
 import sys
+import time
 import urllib.parse
 from collections.abc import Callable
 from typing import Any, Self
 
 VERSION = "2026-07-28"
+THINKING = 0.1  # seconds that it takes to answer
 META = {
     "io.modelcontextprotocol/protocolVersion": VERSION,
     "io.modelcontextprotocol/clientInfo": {"name": "clumsy", "version": "0.1"},
@@ -66,8 +68,9 @@ class Http:
             "Accept": "application/json, text/event-stream",
             "MCP-Protocol-Version": VERSION,
             "Mcp-Method": request["method"],
-            "Mcp-Name": request["params"]["name"],
         }
+        if "name" in request["params"]:
+            headers["Mcp-Name"] = request["params"]["name"]
         self._connection.request("POST", self._path, json.dumps(request), headers)
         body = self._connection.getresponse().read()
         for line in body.splitlines():
@@ -85,9 +88,15 @@ class Http:
         self._connection.close()
 
 
+def request(number: int, method: str, **params: Any) -> Value:
+    return {"jsonrpc": "2.0", "id": number, "method": method, "params": {"_meta": META, **params}}
+
+
 def call(number: int, tool: str, arguments: Value, **more: Any) -> Value:
-    params = {"name": tool, "arguments": arguments, "_meta": META, **more}
-    return {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}
+    """A tool call; `more` are the answers and the state of a retry."""
+    if more:
+        time.sleep(THINKING)
+    return request(number, "tools/call", name=tool, arguments=arguments, **more)
 
 
 def accept(**content: Any) -> Value:
@@ -106,7 +115,7 @@ def state_changed(ask: Callable[[Value], Value]) -> str:
 def same_id_again(ask: Callable[[Value], Value]) -> str:
     """Retries under the id of the first request."""
     state = ask(call(3, "book_table", {"day": "Tuesday"}))["result"]["requestState"]
-    answers = {"people": accept(people=2)}
+    answers = {"people": accept(people=3)}
     return said(ask(call(3, "book_table", {"day": "Tuesday"}, inputResponses=answers, requestState=state)))
 
 
@@ -131,6 +140,7 @@ TRICKS = (state_changed, same_id_again, one_answer_missing)
 
 def main(argv: list[str]) -> int:
     with Http(argv[0]) if len(argv) == 1 else Stdio(argv) as server:
+        server.ask(request(0, "tools/list"))
         print(json.dumps({trick.__name__: trick(server.ask) for trick in TRICKS}))
     return 0
 

@@ -27,7 +27,7 @@ GUEST = {
 }
 CLUMSY = {
     "state_changed": "error -32602: Invalid or expired requestState",
-    "same_id_again": "A table for 2 on Tuesday.",
+    "same_id_again": "A table for 3 on Tuesday.",
     "one_answer_missing": "asked for day",
 }
 CLIENTS = {"client": GUEST, "broken_client": CLUMSY}
