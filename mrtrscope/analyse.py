@@ -23,6 +23,7 @@ from typing import Any
 from mrtrscope.frames import Frame
 from mrtrscope.pipeline import Pipeline
 from mrtrscope.recorder import boot_id
+from mrtrscope.sources.base import SourceError
 from mrtrscope.store import schema
 from mrtrscope.store.connect import open_database
 from mrtrscope.store.place import Lock, Place
@@ -56,6 +57,8 @@ def bring_up_to_date(capture: Path, *, update: bool = True, say: Say = lambda te
             place.make()
             _update(place, say)
         store = Store(open_database(place.database), capture)
+    except SourceError as error:
+        raise Unreadable(str(error)) from error
     except FileNotFoundError:
         raise Unreadable(f"{capture}: not analysed yet; run it once without --no-update") from None
     except sqlite3.DatabaseError as error:
@@ -179,6 +182,8 @@ class Analysis:
             self._begin(
                 hashlib.blake2b(self.place.capture.name.encode(errors="surrogateescape")).digest()[:16]
             )
+            for name, header in source.headers().items():
+                self._pipeline.source(name, header)
             for frame in _undisturbed(source.frames()):
                 self._pipeline.feed(frame)
                 self.pending += 1

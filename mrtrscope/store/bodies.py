@@ -1,8 +1,8 @@
 """Fetches what the rows do not hold: the messages themselves, read again from the journal or transcript.
 
-Rows say where a message stands. The frames of its lanes are handed to `wire` once more, from a place where it can begin:
-on stdio the frames the message was cut from, on HTTP the first of its connection or exchange. So what is shown is what
-was judged, decompressed and put together by the same code.
+Rows say where a message stands. The frames of its lanes are handed to `wire` once more, from a place where it can
+begin: on stdio the frames the message was cut from, on HTTP the first of its connection or exchange. So what is shown
+is what was judged, decompressed and put together by the same code.
 """
 
 from __future__ import annotations
@@ -19,16 +19,18 @@ from mrtrscope.wire.reader import Reader as Wire
 
 
 class Wanted:
-    """One event to be found.  frames: offsets of those it was cut from, empty when that is not known"""
+    """One event to be found.
 
-    __slots__ = ("frames", "journal", "key", "lane", "name", "start")
+    start   offset of a frame at or before the first that matters
+    """
 
-    def __init__(self, name: str, key: str, journal: str, lane: str, frames: list[int], start: int) -> None:
+    __slots__ = ("journal", "key", "lane", "name", "start")
+
+    def __init__(self, name: str, key: str, journal: str, lane: str, start: int) -> None:
         self.name = name
         self.key = key
         self.journal = journal
         self.lane = lane
-        self.frames = frames
         self.start = start
 
 
@@ -42,7 +44,7 @@ def fetch(store: Store, names: Iterable[str]) -> dict[str, Event]:
     from mrtrscope.sources import open_source
 
     with open_source(store.source) as source:
-        return _pick(source.frames(), wanted, lambda frame: True)
+        return _pick(source.frames(), wanted, lambda frame: True, source.headers())
 
 
 def _wanted(store: Store, name: str) -> Wanted | None:
@@ -59,7 +61,7 @@ def _wanted(store: Store, name: str) -> Wanted | None:
     key = f"{journal_name}:{offset}.{part}" if part else f"{journal_name}:{offset}"
     offsets = [int(place) for place in str(places or "").split()]
     start = _start(store, journal, http, client, offset) if http is not None or not offsets else offsets[0]
-    return Wanted(name, key, journal_name, lane, offsets, start)
+    return Wanted(name, key, journal_name, lane, start)
 
 
 def _start(store: Store, journal: int, http: int | None, client: int, offset: int) -> int:
@@ -80,7 +82,9 @@ def _of_journals(store: Store, wanted: list[Wanted]) -> dict[str, Event]:
         parts = _parts(store.source, journal)
         if parts:
             frames = _frames(parts, min(one.start for one in here))
-            found |= _pick(frames, here, lambda frame: lane_number(frame.lane) in lanes, parts[0])  # noqa: B023
+            found |= _pick(
+                frames, here, lambda frame: lane_number(frame.lane) in lanes, {journal: parts[0].raw}
+            )  # noqa: B023
     return found
 
 
@@ -117,20 +121,23 @@ def _frames(parts: list[Header], start: int) -> Iterator[Frame]:
 
 
 def _pick(
-    frames: Iterator[Frame], wanted: list[Wanted], fits: Callable[[Frame], bool], header: Header | None = None
+    frames: Iterator[Frame],
+    wanted: list[Wanted],
+    fits: Callable[[Frame], bool],
+    headers: dict[str, dict[str, Any]],
 ) -> dict[str, Event]:
     """Feed frames until everything that is wanted came out."""
     missing = {one.key: one.name for one in wanted}
     found: dict[str, Event] = {}
-    wire: Any = Wire()
-    if header is not None:
-        wire.source(header.name, header.raw)
+    wire = Wire()
+    for name, header in headers.items():
+        wire.source(name, header)
     for frame in frames:
         if fits(frame):
             for event in wire.feed(frame):
-                name = missing.pop(event.key, None)
-                if name is not None:
-                    found[name] = event
+                number = missing.pop(event.key, None)
+                if number is not None:
+                    found[number] = event
             if not missing:
                 break
     return found

@@ -125,7 +125,7 @@ class Store:
     ) -> model.Source:
         if line is None and flow is None:
             return model.Source(file=self._journals[journal], offset=offset)
-        return model.Source(file=self._journals[journal], line=line, flow=flow, event=event)
+        return model.Source(file=self.source.name, line=line, flow=flow, event=event)
 
     # Operations
 
