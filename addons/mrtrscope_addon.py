@@ -159,7 +159,7 @@ class MrtrScope:
 
     def _announce(self, recording: Recording) -> None:
         server = ctx.master.addons.get("proxyserver")
-        where = ", ".join(address(a) for a in server.listen_addrs()) if server else ""
+        where = ", ".join(dict.fromkeys(map(address, server.listen_addrs()))) if server else ""
         text = f"mrtrscope: recording to {recording.capture}" + (f"; listening at {where}" if where else "")
         if type(ctx.master).__name__ == "ConsoleMaster":
             logger.info(text)  # its screen is no place for stderr

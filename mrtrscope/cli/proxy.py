@@ -96,11 +96,16 @@ def proxy(
         mode = f"reverse:{url.scheme}://{_address(url)}"
         if url.path not in ("", "/") and where.port:
             click.echo(f"mrtrscope: point the client at http://{where}{url.path}", err=True)
-    return _run(web, [*_arguments(folder, where, mode, web, stdio), *options])
+    settings = _settings(folder, web, stdio)
+    given = {word.removeprefix("--set=").partition("=")[0] for word in options}
+    arguments = ["-s", str(addon_path()), "--listen-host", where.host, "--listen-port", str(where.port)]
+    for name in settings.keys() - given:  # mitmproxy refuses an option that is set twice
+        arguments += ["--set", f"{name}={settings[name]}"]
+    return _run(web, [*arguments, *(["--mode", mode] if mode else []), *options])
 
 
-def _arguments(folder: Path, where: Address, mode: str | None, web: bool, stdio: bool) -> list[str]:
-    """The command line for mitmproxy; what the user gave comes after it and wins."""
+def _settings(folder: Path, web: bool, stdio: bool) -> dict[str, str]:
+    """mitmproxy's options, where the user does not set them."""
     settings = {
         "mrtrscope_capture": str(folder.absolute()),
         # lazy: an upstream that cannot be reached is seen as an exchange that failed, not as a closed connection;
@@ -114,10 +119,7 @@ def _arguments(folder: Path, where: Address, mode: str | None, web: bool, stdio:
         settings["store_streamed_bodies"] = "true"
     else:
         settings |= {"flow_detail": "0", "termlog_verbosity": "warn"}
-    arguments = ["-s", str(addon_path()), "--listen-host", where.host, "--listen-port", str(where.port)]
-    for name, value in settings.items():
-        arguments += ["--set", f"{name}={value}"]
-    return [*arguments, "--mode", mode] if mode else arguments
+    return settings
 
 
 def _run(web: bool, arguments: list[str]) -> int:

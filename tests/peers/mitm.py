@@ -31,10 +31,21 @@ class Mitm:
         if addon:
             command += ["-s", str(addon), "--set", f"mrtrscope_capture={self.capture}"]
         command += ["--listen-host", "127.0.0.1", "--listen-port", "0", "--set", f"confdir={folder / 'conf'}"]
-        command += ["--set", "connection_strategy=lazy", *args]
+        command += (
+            args if "connection_strategy=eager" in args else ["--set", "connection_strategy=lazy", *args]
+        )
         self.process = self._start(command, {"PYTHONPATH": str(ROOT), **env})
-        listening = re.compile(r"; listening at \S+:(\d+)\n" if addon else r"listening at \S+:(\d+)\.\n")
-        self.port = int(wait_until(lambda: self._ready(listening), 30, self.log()).group(1))
+        listening = re.compile(
+            r"; listening at \S+?:(\d+)(, \S+)?\n" if addon else r"listening at \S+:(\d+)\.\n"
+        )
+        try:
+            self.port = int(
+                wait_until(lambda: self._ready(listening), 30, "no line about listening").group(1)
+            )
+        except AssertionError as e:
+            self.process.kill()
+            self.process.wait()
+            raise AssertionError(f"{e}\n{self.log()}") from None
 
     def _start(self, command: list[str], env: dict[str, str]) -> subprocess.Popen[bytes]:
         with self._log.open("ab") as log:
@@ -43,7 +54,7 @@ class Mitm:
             )
 
     def _ready(self, listening: re.Pattern[str]) -> re.Match[str] | None:
-        assert self.process.poll() is None, self.log()
+        assert self.process.poll() is None, "it ended"
         return listening.search(self.log())
 
     def __enter__(self) -> Self:
