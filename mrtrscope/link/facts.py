@@ -86,10 +86,12 @@ class Chain:
     repeats    how many times in a row the same questions came again after every key was answered acceptably
     quick      how many state-only results in a row were retried within 20 ms
     kinds      methods of all questions so far ("elicitation/create", …)
-    first      key of the first request's message
+    first      key of the first request's message          arguments   digest of its arguments
     """
 
-    __slots__ = ("answered", "asked", "changed", "first", "ids", "kinds", "quick", "repeats", "rounds")
+    __slots__ = (
+        "answered", "arguments", "asked", "changed", "first", "ids", "kinds", "quick", "repeats", "rounds",
+    )  # fmt: skip
 
     rounds: int
     ids: list[str]
@@ -100,6 +102,7 @@ class Chain:
     quick: int
     kinds: list[str]
     first: str
+    arguments: str
 
 
 class Ask:

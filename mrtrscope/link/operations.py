@@ -242,12 +242,13 @@ def _chain(exchange: Exchange, questions: dict[str, Any]) -> Chain:
     link, now = exchange.link, Chain()
     before = link.ask if link is not None and exchange.operation.key != exchange.key else None
     past = before.chain if before is not None else None
-    digests = {key: _question(value) for key, value in questions.items()}
+    digests = {key: question_digest(value) for key, value in questions.items()}
     now.rounds = 1 + (past.rounds if past else 0)
     now.ids = ([*past.ids, exchange.request.id_text or ""] if past else [exchange.request.id_text or ""])[
         -IDS:
     ]
     now.first = past.first if past else exchange.key
+    now.arguments = past.arguments if past else question_digest(exchange.arguments)
     now.answered = dict(past.answered) if past else {}
     if before is not None and past is not None and type(exchange.answers) is dict:
         for key in exchange.answers:
@@ -266,7 +267,8 @@ def _chain(exchange: Exchange, questions: dict[str, Any]) -> Chain:
     return now
 
 
-def _question(value: Any) -> str:
+def question_digest(value: Any) -> str:
+    """Stands for a JSON value in `Chain`: equal for equal ones."""
     return hashlib.blake2b(canonical(value).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 

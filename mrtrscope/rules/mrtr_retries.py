@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mrtrscope.link.facts import EXACT, MRTR_METHODS, Difference
+from mrtrscope.link.operations import question_digest
 from mrtrscope.rules.context import Context, Finding
 from mrtrscope.rules.questions import ROOTS, SAMPLING, pointer, taken_up
 from mrtrscope.rules.registry import ADVISORY, CLIENT, MUST, MUST_NOT, RETRY, SHOULD, rule
@@ -15,6 +16,7 @@ ITEM = PAGE + "#client-requirements-basic-workflow item "
 SCHEMA = "schema/2026-07-28/schema.ts "
 
 FROM_CLIENT = ("c2s",)
+SHOWN = 5  # of several results that agree, so many are named
 
 
 @rule("mrtr/state-echoed-verbatim", level=MUST, fault=CLIENT, on=RETRY, dirs=FROM_CLIENT, source=ITEM + "2")
@@ -23,20 +25,22 @@ def state_did_not_come_back(retry: Message, ctx: Context) -> Iterator[Finding]:
 
     Why it matters: the state is all the server has to go on; a changed one is refused, a lost one begins anew, the
     one of an older round repeats a step.
-    Cannot tell: which result is meant when several stand first. Other JSON escapes of the same string are equal. The
-    retry that repeats an earlier one, after its answer was lost, rightly carries the state of that round. After a
-    result without questions a retry that dropped the state looks like a fresh call.
+    Cannot tell: which result is meant when several stand first, unless a state was dropped that each of them had.
+    Other JSON escapes of the same string are equal. The retry that repeats an earlier one, after its answer was lost,
+    rightly carries the state of that round. After a result without questions a retry that dropped the state looks like
+    a fresh call.
     """
-    ask = taken_up(ctx)
-    if ask is None or ask.state is ABSENT:
+    ask, link = taken_up(ctx), ctx.link
+    found = _differences(ctx, "state-changed", "state-dropped", "state-stale")
+    if link is None or (ask is None and not found) or (ask is not None and ask.state is ABSENT):
         return
     ctx.tested()
-    for difference in _differences(ctx, "state-changed", "state-dropped", "state-stale"):
+    for difference in found:
         yield ctx.finding(
             retry,
             saw=difference.text,
             expected="the requestState of the answer, code point for code point",
-            also=[ask.key],
+            also=link.candidates[:SHOWN],
             path="/params/requestState",
             text=f"requestState did not come back as it was issued: {difference.text}",
         )
@@ -169,14 +173,16 @@ def retry_of_something_else(retry: Message, ctx: Context) -> Iterator[Finding]:
     Cannot tell: without an equal requestState the arguments are part of what makes it a retry. _meta may change
     freely. Another name or method is mrtr/state-not-on-unrelated-request.
     """
-    ask, link = taken_up(ctx), ctx.link
-    if ask is None or link is None or link.grade != EXACT or link.strength < 3:
+    ask, link, exchange = taken_up(ctx), ctx.link, ctx.exchange
+    if ask is None or link is None or exchange is None or link.grade != EXACT or link.strength < 3:
         return
     ctx.tested()
+    if question_digest(exchange.arguments) == ask.chain.arguments:
+        return  # as in the first request: it was the round before this one that changed them
     for difference in _differences(ctx, "arguments-changed"):
         yield ctx.finding(
             retry,
-            saw=ctx.exchange.arguments if ctx.exchange is not None else None,
+            saw=exchange.arguments,
             expected=ask.arguments,
             also=[ask.exchange],
             path="/params/arguments",
@@ -193,30 +199,30 @@ def state_on_another_request(retry: Message, ctx: Context) -> Iterator[Finding]:
     Cannot tell: a state that was also issued for this target (servers hand out constants), keys that were ever asked
     for this target (two tools may both ask "confirm"). tasks/update carries answers of its own.
     """
-    exchange = ctx.exchange
+    exchange, link = ctx.exchange, ctx.link
     if exchange is None:
         return
-    owner, moved = ctx.ask, _differences(ctx, "state-moved")
-    where, text = "/params/requestState", moved[0].text if moved else ""
-    if ctx.link is None:
-        owner = exchange.stranger
-        if owner is None or exchange.request_state is not ABSENT:
-            return
-        where, text = (
-            "/params/inputResponses",
-            f"only {_request(owner.method, owner.target)} was asked these keys",
-        )
-    if owner is None:
-        return
-    ctx.tested()
-    if text:
+    here = f"{exchange.method} {exchange.target}".strip()
+    if link is not None:
+        ctx.tested()
+        for difference in _differences(ctx, "state-moved"):
+            yield ctx.finding(
+                retry,
+                saw=here,
+                also=link.candidates[:SHOWN],
+                path="/params/requestState",
+                text=difference.text,
+            )
+    elif (owner := exchange.stranger) is not None and exchange.request_state is ABSENT:
+        ctx.tested()
+        theirs = f"{owner.method} {owner.target}".strip()
         yield ctx.finding(
             retry,
-            saw=_request(exchange.method, exchange.target),
-            expected=_request(owner.method, owner.target),
+            saw=here,
+            expected=theirs,
             also=[owner.key],
-            path=where,
-            text=text,
+            path="/params/inputResponses",
+            text=f"answers what only {theirs} was asked",
         )
 
 
@@ -266,10 +272,6 @@ def took_up_a_question_that_must_not_be(retry: Message, ctx: Context) -> Iterato
         return
     ctx.tested()
     yield ctx.finding(retry, saw=retry.method, also=[ask.key])
-
-
-def _request(method: str, target: str) -> str:
-    return f"{method} {target}".strip()
 
 
 def _differences(ctx: Context, *what: str) -> list[Difference]:
