@@ -49,6 +49,7 @@ def start(command: list[str]) -> Child:
     from_child_err, stderr = os.pipe()
     said, say = os.pipe()
     prctl = _die_with_parent()
+    _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)  # ignored, its exit code would be lost
     pid = os.fork()
     if pid == 0:
         try:

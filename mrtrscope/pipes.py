@@ -10,9 +10,9 @@ Of the processes:
     the host closes our input       the child's input is closed; nothing else, it may still have much to say
     the host closes our output      the child's is closed too, so that its next write fails as it would without us
     the child closes its input      so is ours, for the same reason
-    the host ends                   a second later at most the child's input is closed, after `GRACE` seconds it is
-                                    terminated, after as many more killed
-    we are sent a signal            so is the child; after SIGTERM it is killed when it is still there after `GRACE`
+    the host ends                   a second later at most the child's input is closed, after `GRACE` it is terminated,
+                                    after as much again killed
+    we are sent a signal            so is the child; after SIGTERM it is killed if it is still there after `KILL_AFTER`
     we are killed                   the kernel kills the child (Linux), or its input ends (elsewhere)
     the child ends                  what is in its pipes is passed on, then we end with its exit code, or with
                                     128 + n when signal n ended it; a signal that we were sent as well ends us too
@@ -33,7 +33,12 @@ from mrtrscope.frames import DATA, END, EXIT, OPEN
 from mrtrscope.recorder import Journal, to_json
 from mrtrscope.where import capture_dir, say
 
-GRACE = 5.0  # seconds between closing the child's input, SIGTERM and SIGKILL
+TYPE_CHECKING = False  # as type checkers know it; `typing` takes longer to load than all the rest
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+GRACE = 2.0  # seconds between closing the child's input, SIGTERM and SIGKILL, when the host is gone
+KILL_AFTER = 5.0  # seconds from a SIGTERM that we were sent to SIGKILL, and of a child's last words
 LINGER = 0.25  # seconds of silence after which the pipes of an ended child are left to its own children
 WATCH = 1.0  # seconds between two looks whether the host is still there
 READ = 1 << 16
@@ -59,21 +64,21 @@ class Session:
 
     def __init__(self, child: Child, host: int, journal: Journal | None) -> None:
         self.child = child
-        self.append = journal.append if journal else _forget
-        self.host = host
+        self.append: Callable[[str, str, int, bytes], None] = journal.append if journal else _forget
+        self.host = host  # its process id
         self.sent = 0  # the signal that we were sent last
         self.status = -1  # of the child, when it has ended
         self.kill_at = 0.0
         self.orphan_since = 0.0
         self.terminated = False
-        self.input = Stream(0, child.stdin, "0i")
-        self.outputs = [Stream(child.stdout, 1, "0o"), Stream(child.stderr, 2, "0e")]
-        self.sources = {stream.source: stream for stream in (self.input, *self.outputs)}
-        self.targets = {stream.target: stream for stream in (self.input, *self.outputs)}
+        self.sources: dict[int, Stream] = {}
+        self.targets: dict[int, Stream] = {}
         self.poll = select.poll()
         self.woken = -1
         self.changed = False  # a stream ended or a signal came
         self.restore: list[int] = []
+        self.input = Stream(0, child.stdin, "0i")
+        self.outputs = [Stream(child.stdout, 1, "0o"), Stream(child.stderr, 2, "0e")]
 
     def keep(self, lane: str, kind: str, value: dict[str, object]) -> None:
         """Record a remark about a lane."""
@@ -86,10 +91,8 @@ class Session:
         os.set_blocking(self.child.stdin, False)
         for fd in (1, 2):
             self._unblock(fd)
-        for fd in self.sources:
-            self.poll.register(fd, select.POLLIN)
-        for fd in self.targets:
-            self.poll.register(fd, 0)  # tells when it is closed at the other end
+        self._begin()
+        self._look_after()
         while self.status < 0:
             self._carry(WATCH)
             self._look_after()
@@ -97,6 +100,15 @@ class Session:
         for fd in self.restore:
             os.set_blocking(fd, True)
         return self.status
+
+    def _begin(self) -> None:
+        for stream in (self.input, *self.outputs):
+            self._connect(stream)
+
+    def _connect(self, stream: Stream) -> None:
+        self.sources[stream.source] = self.targets[stream.target] = stream
+        self.poll.register(stream.source, select.POLLIN)
+        self.poll.register(stream.target, 0)  # tells when it is closed at the other end
 
     def _carry(self, seconds: float) -> bool:
         """Read, pass on, keep: for so many seconds, or until a stream or process ends; whether anything came."""
@@ -139,9 +151,9 @@ class Session:
         return came
 
     def _hold(self, stream: Stream, left: memoryview) -> None:
-        """The target is full: read no more until it took the rest."""
+        """The target is full: read no more until it took the rest, not even that the source ended."""
         stream.left = left
-        self.poll.modify(stream.source, 0)
+        self.poll.unregister(stream.source)
         self.poll.modify(stream.target, select.POLLOUT)
 
     def _other(self, fd: int, event: int) -> None:
@@ -163,7 +175,7 @@ class Session:
             self._end(stream, stream.taker, _text(e))
             return
         if not stream.left:
-            self.poll.modify(stream.source, select.POLLIN)
+            self.poll.register(stream.source, select.POLLIN)
             self.poll.modify(stream.target, 0)
 
     def _end(self, stream: Stream, by: str, error: str = "") -> None:
@@ -173,9 +185,17 @@ class Session:
         del self.targets[stream.target]
         self.changed = True
         for fd in (stream.source, stream.target):
-            self.poll.unregister(fd)
-            _let_go(fd)
+            try:
+                self.poll.unregister(fd)
+            except KeyError:
+                pass  # the source of a full target
+        self._close(stream)
+        stream.left = memoryview(b"")
         self.keep(stream.lane, END, {"by": by, "error": error} if error else {"by": by})
+
+    def _close(self, stream: Stream) -> None:
+        _let_go(stream.source)
+        _let_go(stream.target)
 
     def _unblock(self, fd: int) -> None:
         """Make writing to the host return instead of waiting, without its noticing.
@@ -215,7 +235,7 @@ class Session:
             return  # it went to the child too
         self._kill(number)
         if number == _signal.SIGTERM and not self.kill_at:
-            self.kill_at = monotonic() + GRACE
+            self.kill_at = monotonic() + KILL_AFTER
 
     def _kill(self, number: int) -> None:
         try:
@@ -227,7 +247,10 @@ class Session:
     def _look_after(self) -> None:
         """The processes: a child that ended, a host that is gone, a grace that is over."""
         now = monotonic()
-        pid, status = os.waitpid(self.child.pid, os.WNOHANG)
+        try:
+            pid, status = os.waitpid(self.child.pid, os.WNOHANG)
+        except ChildProcessError:
+            pid, status = self.child.pid, 0  # somebody else was told
         if pid:
             self.status = status
         elif self.kill_at and now >= self.kill_at:
@@ -244,10 +267,11 @@ class Session:
     def _drain(self) -> None:
         """Pass on what an ended child left in its pipes; what its own children still hold open is not waited for."""
         self._end(self.input, "server", "the process ended")
+        until = monotonic() + KILL_AFTER
         while any(stream.source in self.sources for stream in self.outputs):
-            if not self._carry(LINGER) and not (
-                any(s.left for s in self.outputs) and os.getppid() == self.host
-            ):
+            came = self._carry(LINGER)
+            waits = any(stream.left for stream in self.outputs) and os.getppid() == self.host
+            if not waits and (not came or monotonic() > until):
                 break
         for stream in self.outputs:
             self._end(stream, "us", "the process ended, its pipe did not")
@@ -309,9 +333,10 @@ def carry(child: Child, host: int, journal: Journal | None) -> int:
     """Between the host, whose process id is given, and the child until it ends; the exit code."""
     session = Session(child, host, journal)
     status = session.run()
-    ended_by = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
-    code = 128 + ended_by if ended_by else os.WEXITSTATUS(status)
-    session.keep("0z", EXIT, {"signal": ended_by} if ended_by else {"code": code})
+    if os.WIFSIGNALED(status):
+        session.keep("0z", EXIT, {"signal": os.WTERMSIG(status)})
+    else:
+        session.keep("0z", EXIT, {"code": os.WEXITSTATUS(status)})
     if journal is not None:
         journal.close()
         if journal.lost_frames:
@@ -319,7 +344,15 @@ def carry(child: Child, host: int, journal: Journal | None) -> int:
                 f"mrtrscope wrap: {journal.lost_frames:,} records with {journal.lost_bytes:,} bytes could not be kept; "
                 f"where they belong, {journal.path} has gaps"
             )
-    if ended_by and ended_by == session.sent and ended_by != _signal.SIGKILL:
-        _signal.signal(ended_by, _signal.SIG_DFL)
-        os.kill(os.getpid(), ended_by)
-    return code
+    return end_like(status, session.sent)
+
+
+def end_like(status: int, sent: int) -> int:
+    """The exit code that says how the child ended. A signal that ended it, and was sent to us, ends us as well."""
+    if not os.WIFSIGNALED(status):
+        return os.WEXITSTATUS(status)
+    number = os.WTERMSIG(status)
+    if number == sent:
+        _signal.signal(number, _signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+    return 128 + number

@@ -95,16 +95,16 @@ def main(args: list[str]) -> int:
         options = parse(args)
     except UsageError as e:
         return _refuse(f"{e}\n{USAGE}", 2)
-    if options.via:
-        from mrtrscope.via import run_via
-
-        return run_via(options)
     return run(options)
 
 
 def run(options: Options) -> int:
     """Start the command; load what carries and records while it starts."""
     host = os.getppid()
+    if options.via:
+        from mrtrscope.via import run_via
+
+        return run_via(options.via, options.name, options.command, host)
     try:
         child = start(options.command)
     except CannotStart as e:
