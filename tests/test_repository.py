@@ -167,6 +167,11 @@ LOCKS = re.compile(
     r"(^|[-./])(uv\.lock|poetry\.lock|pdm\.lock|pylock.*\.toml|Pipfile\.lock|package-lock\.json|yarn\.lock)$"
 )
 MACHINE = re.compile(
+    b"|".join([
+        rb"/(?:root|work)/[A-Za-z0-9_.]", rb"/tmp/[a-z]+[a-z0-9_]*/", rb"simple/index", rb"--index-url",
+        *(re.escape(os.fsencode(place)) for place in {ROOT, Path.home(), Path(sys.prefix)} if len(place.parts) > 2),
+    ])
+)  # fmt: skip
     rb"/(?:root|work|home|Users)/[A-Za-z0-9_.]|/tmp/[a-z]+[a-z0-9_]*/|simple/index|--index-url"
 )
 SECRET = re.compile(

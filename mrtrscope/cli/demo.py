@@ -32,6 +32,7 @@ def demo(capture: Path | None, show: bool) -> int:
     from mrtrscope.demo.run import DemoError, Interrupted, record
 
     started = time.monotonic()
+    os.umask(0o077)  # pictures show what was said; like the capture, they are for their owner
     capture = _new_folder(capture)
     try:
         record(capture, say=say)

@@ -59,20 +59,21 @@ def _visit(stage: Stage, transport: str, target: list[str]) -> dict[str, Any]:
 
 
 def _start_web(stage: Stage, capture: Path, verb: str) -> Callable[[], str]:
-    """Start an HTTP server and `proxy` or `relay` before it. What is returned waits for the latter."""
-    server = stage.start(f"server behind {verb}", *_SERVER, "--http")
-    url = stage.wait(lambda: server.said().partition("\n")[0], server, "said where it listens", STARTING)
-    target = url.removesuffix("/mcp")
-    if verb == "relay":
-        target = target.removeprefix("http://")
-    port = _free_port()
-    proxy = stage.start(
+    """Start an HTTP server and `proxy` or `relay` before it, both at once. What is returned waits for both."""
+    port, behind = _free_port(), _free_port()
+    server = stage.start(f"server behind {verb}", *_SERVER, "--http", str(behind))
+    target = {
+        "proxy": (f"http://127.0.0.1:{behind}/mcp", "--no-check"),
+        "relay": (f"127.0.0.1:{behind}",),
+    }
+    between = stage.start(
         verb, *_PYTHON, "mrtrscope", verb,
-        "--capture", str(capture), "--target", target, "--listen", f"127.0.0.1:{port}",
+        "--capture", str(capture), "--listen", f"127.0.0.1:{port}", "--target", *target[verb],
     )  # fmt: skip
 
     def ready() -> str:
-        stage.wait(lambda: _listens(proxy, port), proxy, "opened its port", STARTING)
+        stage.wait(server.said, server, "said where it listens", STARTING)
+        stage.wait(lambda: _listens(between, port), between, "opened its port", STARTING)
         return f"http://127.0.0.1:{port}/mcp"
 
     return ready
@@ -84,9 +85,9 @@ def _free_port() -> int:
         return int(s.getsockname()[1])
 
 
-def _listens(proxy: Actor, port: int) -> bool:
+def _listens(actor: Actor, port: int) -> bool:
     try:
         socket.create_connection(("127.0.0.1", port), timeout=1).close()
     except OSError:
         return False
-    return proxy.process.poll() is None
+    return actor.process.poll() is None

@@ -1,7 +1,7 @@
 """The demo's server, on the official SDK: tools, a prompt and a resource that ask before they answer.
 
-python -m mrtrscope.demo.server            stdio
-python -m mrtrscope.demo.server --http     Streamable HTTP; says its URL on stdout; ends with its stdin
+python -m mrtrscope.demo.server                 stdio
+python -m mrtrscope.demo.server --http PORT     Streamable HTTP; says its URL on stdout; ends with its stdin
 """
 
 from __future__ import annotations
@@ -113,12 +113,13 @@ def _end_with_stdin(server: uvicorn.Server) -> None:
     server.should_exit = True
 
 
-def serve_http() -> None:
-    """Serve until stdin ends; the address is one line on stdout."""
+def serve_http(port: int) -> None:
+    """Serve until stdin ends; the address is one line on stdout. Port 0 is any."""
     app = bakery.streamable_http_app(stateless_http=True)
     server = uvicorn.Server(uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=1))
     with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(("127.0.0.1", port))
         listener.listen(64)
         print(f"http://127.0.0.1:{listener.getsockname()[1]}/mcp", flush=True)
         threading.Thread(target=_end_with_stdin, args=[server], daemon=True).start()
@@ -126,7 +127,7 @@ def serve_http() -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["--http"]:
-        serve_http()
+    if sys.argv[1:2] == ["--http"]:
+        serve_http(int(sys.argv[2]))
     else:
         bakery.run("stdio")

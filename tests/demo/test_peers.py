@@ -35,7 +35,7 @@ CLIENTS = {"client": GUEST, "broken_client": CLUMSY}
 
 @pytest.fixture
 def url() -> Iterator[str]:
-    with subprocess.Popen([*SERVER, "--http"], stdin=-1, stdout=-1, text=True) as server:
+    with subprocess.Popen([*SERVER, "--http", "0"], stdin=-1, stdout=-1, text=True) as server:
         assert server.stdout and server.stdin
         yield server.stdout.readline().strip()
         server.stdin.close()
