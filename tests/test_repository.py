@@ -172,8 +172,6 @@ MACHINE = re.compile(
         *(re.escape(os.fsencode(place)) for place in {ROOT, Path.home(), Path(sys.prefix)} if len(place.parts) > 2),
     ])
 )  # fmt: skip
-    rb"/(?:root|work|home|Users)/[A-Za-z0-9_.]|/tmp/[a-z]+[a-z0-9_]*/|simple/index|--index-url"
-)
 SECRET = re.compile(
     rb"(?i)authorization: *(?:bearer|basic) [a-z0-9]|-----BEGIN [A-Z ]*PRIVATE KEY|sk-[a-zA-Z0-9]{20}"
 )
