@@ -23,12 +23,21 @@ _SUFFIX = {"mermaid": ".mmd", "plantuml": ".puml", "text": ".txt"}
                              "mrtrscope diagram captures/sample-demo --all -o pictures"))  # fmt: skip
 @capture_argument
 @click.argument("id", required=False)
-@click.option("--format", "form", type=click.Choice(_FORMATS), help="Default: by the name after -o, else svg.")
+@click.option(
+    "--format", "form", type=click.Choice(_FORMATS), help="Default: by the name after -o, else svg."
+)
 @click.option("--all", "every", is_flag=True, help="Every operation, one file each, in the folder after -o.")
-@click.option("--session", is_flag=True, help="A whole channel on one page, operations as lanes; ID names a channel.")
+@click.option(
+    "--session", is_flag=True, help="A whole channel on one page, operations as lanes; ID names a channel."
+)
 @click.option("--width", type=click.FloatRange(72, 20_000), help="Width in pixels (text: columns).")
 @click.option("--theme", type=click.Choice(("light", "dark", "print")), default="light", show_default=True)
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="File or folder to write; default: standard output.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="File or folder to write; default: standard output.",
+)
 @click.option("--engine", type=click.Choice(("auto", "dot", "graphviz-pure")), default="auto", show_default=True,
               help="What draws PNG.")  # fmt: skip
 @click.option("--unfold", is_flag=True, help="Fold nothing: every message, field and round.")
@@ -43,7 +52,9 @@ def diagram(
     ID is an operation (op3), or a message of one (m7). A picture too long for one page becomes several.
     """
     if sum((every, session, id is not None and not session)) > 1 or not (every or session or id):
-        raise click.UsageError("Name one operation (op1), or give --all or --session; mrtrscope list shows what there is.")
+        raise click.UsageError(
+            "Name one operation (op1), or give --all or --session; mrtrscope list shows what there is."
+        )
     from mrtrscope.views.diagram import Options
 
     form = form or _by_name(output)
@@ -80,17 +91,24 @@ def _one(store: Store, id: str, form: Format, options: Options) -> Iterator[byte
     op = store.operation_of(id) if id.startswith("m") else id
     found = detail.load(store, op) if op else None
     if found is None:
-        raise click.UsageError(f"There is no operation {id!r} in this capture; mrtrscope list shows what there is.")
+        raise click.UsageError(
+            f"There is no operation {id!r} in this capture; mrtrscope list shows what there is."
+        )
     return draw(found, form, options)
 
 
 def _session(store: Store, channel: str | None, form: Format, options: Options) -> Iterator[bytes]:
-    from mrtrscope.views import session
+    from mrtrscope.views.diagram import session
 
+    if form not in ("svg", "png", "dot", "text"):
+        raise click.UsageError(f"A session is drawn as svg, png, dot or text, not as {form}.")
     names = [c.name for c in store.channels()]
-    if channel is not None and channel not in names:
-        raise click.UsageError(f"There is no channel {channel!r} in this capture; there are: {', '.join(names) or 'none'}.")
-    return session.draw(store, channel, form, options)
+    if channel is None and len(names) == 1:
+        channel = names[0]
+    if channel not in names:
+        wanted = f"There is no channel {channel!r}" if channel is not None else "Say which channel"
+        raise click.UsageError(f"{wanted}; there are: {', '.join(names) or 'none'}.")
+    return session(store.operations(), channel, form, options)
 
 
 def _write(pages: Iterator[bytes], form: Format, output: Path | None) -> None:

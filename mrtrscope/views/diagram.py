@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from mrtrscope.views.build import build
 from mrtrscope.views.redact import Redactor
 from mrtrscope.views.scene import OperationDetail, Scene
+
+if TYPE_CHECKING:
+    from mrtrscope.model import Operation
+    from mrtrscope.views.shapes import Page
 
 Format = Literal["svg", "png", "dot", "mermaid", "plantuml", "text"]
 FORMATS: tuple[Format, ...] = ("svg", "png", "dot", "mermaid", "plantuml", "text")
@@ -37,7 +41,9 @@ class Options:
     page_height: float | None = None
 
 
-def scene_of(detail: OperationDetail, options: Options | None = None, redact: Redactor | None = None) -> Scene:
+def scene_of(
+    detail: OperationDetail, options: Options | None = None, redact: Redactor | None = None
+) -> Scene:
     """The scene of an operation; `redact` is shared by all pictures of one report, so that stand-ins agree."""
     options = options or Options()
     return build(detail, redact=redact or Redactor(options.raw), unfold=options.unfold)
@@ -57,18 +63,7 @@ def render(scene: Scene, format: Format, options: Options | None = None) -> Iter
 
         scene = plain(scene)
     for page in draw(scene, width=options.width, page_height=options.page_height or PAGE_HEIGHT):
-        if format == "svg":
-            from mrtrscope.views.writers import svg
-
-            yield svg.write(page, options.theme, links=options.links).encode("utf-8")
-        elif format == "dot":
-            from mrtrscope.views.writers import dot
-
-            yield dot.write(page, options.theme, links=options.links).encode("utf-8")
-        else:
-            from mrtrscope.views.writers import png
-
-            yield png.write(page, options.theme, engine=options.engine)
+        yield _page(page, format, options)
 
 
 def _written(scene: Scene, format: Format, options: Options) -> str:
@@ -85,7 +80,44 @@ def _written(scene: Scene, format: Format, options: Options) -> str:
     return plantuml.write(scene)
 
 
-def diagram(detail: OperationDetail, format: Format = "svg", options: Options | None = None) -> Iterator[bytes]:
+def diagram(
+    detail: OperationDetail, format: Format = "svg", options: Options | None = None
+) -> Iterator[bytes]:
     """One operation, drawn: the pages in the format asked for."""
     options = options or Options()
     return render(scene_of(detail, options), format, options)
+
+
+def session(
+    operations: Iterable[Operation], channel: str, format: Format, options: Options | None = None
+) -> Iterator[bytes]:
+    """A whole channel, operations as lanes: the pages in svg, png or dot, or text."""
+    from mrtrscope.views import session as lanes
+
+    options = options or Options()
+    made = lanes.build(operations, channel, Redactor(options.raw))
+    if format == "text":
+        yield lanes.text(made, int(options.width or 100)).encode("utf-8")
+        return
+    if format not in ("svg", "png", "dot"):
+        raise ValueError(f"no session in {format}")
+    if format == "png":
+        from mrtrscope.views.writers.png import plain
+
+        made = plain(made)
+    for page in lanes.pages(made, options.width):
+        yield _page(page, format, options)
+
+
+def _page(page: Page, format: Format, options: Options) -> bytes:
+    if format == "svg":
+        from mrtrscope.views.writers import svg
+
+        return svg.write(page, options.theme, links=options.links).encode("utf-8")
+    if format == "dot":
+        from mrtrscope.views.writers import dot
+
+        return dot.write(page, options.theme, links=options.links).encode("utf-8")
+    from mrtrscope.views.writers import png
+
+    return png.write(page, options.theme, engine=options.engine)

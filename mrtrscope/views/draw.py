@@ -23,7 +23,9 @@ def draw(scene: Scene, *, width: float | None = None, page_height: float = layou
 
 
 class _Page:
-    def __init__(self, scene: Scene, cols: Columns, placed: list[Placed], part: list[Placed], n: int, of: int) -> None:
+    def __init__(
+        self, scene: Scene, cols: Columns, placed: list[Placed], part: list[Placed], n: int, of: int
+    ) -> None:
         self.scene, self.cols, self.placed, self.part, self.n, self.of = scene, cols, placed, part, n, of
         self.prefix = scene.id if of == 1 else f"{scene.id}-p{n}"
         self.groups: list[Group] = []
@@ -115,8 +117,12 @@ class _Page:
             p = self.placed[span.last]
             low = p.top + p.height - layout.BETWEEN * len(p.closes) - layout.FOOT_ROOM * p.closes.index(span)
         left, right = self._edges(span)
-        group = self._group(f"{span.id}-frame", seen=" · ".join(t for t in (span.label, span.grade, span.words) if t))
-        group.items.append(Box(left, top, right - left, low - top, "frame" if not span.depth else "", "frame-line", 7))
+        group = self._group(
+            f"{span.id}-frame", seen=" · ".join(t for t in (span.label, span.grade, span.words) if t)
+        )
+        group.items.append(
+            Box(left, top, right - left, low - top, "frame" if not span.depth else "", "frame-line", 7)
+        )
 
     def _frame_label(self, span: Span, body: float) -> None:
         """Which round, how it was linked, and why: beside the lifelines, not on them."""
@@ -131,7 +137,11 @@ class _Page:
             return
         x += metrics.width(label, SMALL + 0.5, bold=True) + 10
         wide = metrics.width(span.grade, TINY, bold=True) + 12 if span.grade else 0.0
-        client = self.cols.x[self.scene.rows[span.first].source] if self.scene.rows[span.first].kind != "gap" else x
+        client = (
+            self.cols.x[self.scene.rows[span.first].source]
+            if self.scene.rows[span.first].kind != "gap"
+            else x
+        )
         beyond = client + 16 + SLOT * max(self.used, 0.4)
         if x + wide > client - 8:
             x = max(x, beyond)
@@ -148,7 +158,9 @@ class _Page:
 
     def _row(self, p: Placed) -> None:
         row = p.row
-        group = self._group(row.id, row.m, row.seen if row.label == p.label else f"{row.label}\n{row.seen}".strip())
+        group = self._group(
+            row.id, row.m, row.seen if row.label == p.label else f"{row.label}\n{row.seen}".strip()
+        )
         if row.clock:
             margin = (2.0, EDGE + CLOCK)
             group.items += [Text(EDGE + CLOCK - 12, p.y + 4, row.clock, TINY, "muted", "end", mono=True, area=margin),
@@ -157,6 +169,8 @@ class _Page:
             self._gap(p, group)
         elif row.kind == "end":
             self._end(p, group)
+        elif row.kind == "rounds":
+            self._rounds(p, group)
         else:
             self._arrow(p, group)
 
@@ -171,17 +185,41 @@ class _Page:
             group.items.append(card)
         gap = 2.0 if a < b else -2.0
         head = "filled" if row.tone in ("request", "question", "reply") else "open"
-        dash = "6 4" if row.tone in ("asked", "complete", "error") else "2 3" if behind else "5 3" if row.tone == "cancel" else ""
+        dash = (
+            "6 4"
+            if row.tone in ("asked", "complete", "error")
+            else "2 3"
+            if behind
+            else "5 3"
+            if row.tone == "cancel"
+            else ""
+        )
         weight = 1.1 if row.tone == "note" else 1.7
         if row.kind == "fold":
-            group.items += [Path([(a, p.y - 3), (b - 4 * gap, p.y - 3)], row.tone, 0.9), Path([(a, p.y + 3), (b - 4 * gap, p.y + 3)], row.tone, 0.9)]
+            group.items += [
+                Path([(a, p.y - 3), (b - 4 * gap, p.y - 3)], row.tone, 0.9),
+                Path([(a, p.y + 3), (b - 4 * gap, p.y + 3)], row.tone, 0.9),
+            ]
         group.items.append(Path([(a + gap, p.y), (b - gap, p.y)], row.tone, weight, dash, head))
         anchor, x = ("end", high) if leftward else ("start", low)
         if behind:
             anchor, x = "middle", (low + high) / 2
         role = row.tone if row.tone != "note" else "muted"
-        group.items.append(Text(x, p.y - 9, p.label, LABEL, role, anchor, row.kind != "fold" and row.tone != "note", area=(low, high)))
-        self._under(p, group, low + (10 if behind else 0), high - (10 if behind else 0), leftward and not behind)
+        group.items.append(
+            Text(
+                x,
+                p.y - 9,
+                p.label,
+                LABEL,
+                role,
+                anchor,
+                row.kind != "fold" and row.tone != "note",
+                area=(low, high),
+            )
+        )
+        self._under(
+            p, group, low + (10 if behind else 0), high - (10 if behind else 0), leftward and not behind
+        )
         self._beside(p, group, a, b)
 
     def _under(self, p: Placed, group: Group, low: float, high: float, right: bool) -> None:
@@ -195,7 +233,18 @@ class _Page:
                                 Text(start + told, y, text, size, "ink", mono=True, area=(low, high))]  # fmt: skip
             else:
                 role = "ink" if kind in ("text", "item") else "muted"
-                group.items.append(Text(high if right else low, y, text, size, role, "end" if right else "start", mono=fixed, area=(low, high)))
+                group.items.append(
+                    Text(
+                        high if right else low,
+                        y,
+                        text,
+                        size,
+                        role,
+                        "end" if right else "start",
+                        mono=fixed,
+                        area=(low, high),
+                    )
+                )
             y += LEADING
 
     def _beside(self, p: Placed, group: Group, a: float, b: float) -> None:
@@ -227,6 +276,19 @@ class _Page:
         group.items += [Box(middle - wide / 2, p.y - 12, wide, 24, "bg", "wait", 12, 1.2, "3 3"),
                         Text(middle, p.y + 4, label, SMALL, "muted", "middle", area=(10, x))]  # fmt: skip
 
+    def _rounds(self, p: Placed, group: Group) -> None:
+        """Rounds that are not drawn: a stack of sheets across the picture."""
+        left, right = self.cols.left, self.cols.right
+        for off in (6.0, 3.0, 0.0):
+            group.items.append(
+                Box(left + off, p.y - 14 + off, right - left - 2 * off, 26, "frame", "frame-line", 6)
+            )
+        low, high = self.cols.x[p.row.source] + 30, self.cols.x[p.row.target] - 10
+        label = metrics.cut(p.label, high - low, layout.small)
+        group.items.append(
+            Text((low + high) / 2, p.y + 2, label, SMALL, "muted", "middle", True, area=(low, high))
+        )
+
     def _end(self, p: Placed, group: Group) -> None:
         x = self.cols.x[p.row.source]
         left, right = 10.0, self.cols.right
@@ -254,6 +316,8 @@ class _Page:
         place = {p.index: p for p in self.part}
         row = self.placed[start if start is not None else stop or 0].row
         issuer, holder = (row.source, row.target) if start is not None else (row.target, row.source)
+        if row.kind == "rounds":
+            issuer, holder = row.target, row.source
         far, x = self.cols.x[issuer] - 3, self.cols.x[holder] + 11 + SLOT * self.slots[ribbon.id]
         y0 = place[start].y if start is not None and start in place else None
         y1 = place[stop].y if stop is not None and stop in place else None
@@ -280,7 +344,10 @@ class _Page:
         self._caption(group, ribbon, x, beside)
 
     def _loose_end(self, low: float, beside: list[Placed]) -> float:
-        return low + 40 if not beside else max(low + 34, beside[-1].top + beside[-1].height - 8)
+        if not beside:
+            return low + 40
+        last = beside[-1]
+        return max(low + 34, last.y - 12 if last.row.kind == "end" else last.top + last.height - 8)
 
     def _torn(self, group: Group, ribbon: Ribbon, begin: list[tuple[float, float]], finish: list[tuple[float, float]],
               x: float, low: float, high: float, color: str, after: str) -> None:  # fmt: skip
@@ -289,7 +356,9 @@ class _Page:
         group.items.append(Path([*begin, (x, low), (x, middle - 7)], color, 10, round=_CORNER, band=True))
         group.items.append(_tear(x, middle - 5))
         if ribbon.fate == "changed":
-            group.items.append(Path([(x, middle + 7), (x, high), *finish], after, 10, round=_CORNER, band=True))
+            group.items.append(
+                Path([(x, middle + 7), (x, high), *finish], after, 10, round=_CORNER, band=True)
+            )
             group.items.append(_tear(x, middle + 5))
 
     def _caption(self, group: Group, ribbon: Ribbon, x: float, beside: list[Placed]) -> None:
@@ -303,7 +372,11 @@ class _Page:
         bad = ribbon.fate in ("changed", "dropped", "invented")
         lines = [(f"state {ribbon.label}", "muted", True)]
         if ribbon.fate == "changed":
-            lines = [(f"state {ribbon.label}", "muted", True), (ribbon.words, "suspect", False), (f"now {ribbon.label_after}", "muted", True)]
+            lines = [
+                (f"state {ribbon.label}", "muted", True),
+                (ribbon.words, "suspect", False),
+                (f"now {ribbon.label_after}", "muted", True),
+            ]
         else:
             lines.append((ribbon.words, "suspect" if bad else "muted", False))
         y = (top + end) / 2 - 15 * (len(lines) - 1) / 2 + 4

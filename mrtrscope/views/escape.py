@@ -28,7 +28,9 @@ _UNSEEN: Final = re.compile(
 # More marks on one letter than any script needs would be drawn over the lines above and below.
 _PILED: Final = re.compile("([\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]{4})"
                            "[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]+")  # fmt: skip
-_RIGHT_TO_LEFT: Final = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefe\U00010800-\U00010fff\U0001e800-\U0001efff]")
+_RIGHT_TO_LEFT: Final = re.compile(
+    "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefe\U00010800-\U00010fff\U0001e800-\U0001efff]"
+)
 
 
 def _shown(match: re.Match[str]) -> str:
@@ -93,7 +95,9 @@ def dot_quoted(text: str) -> str:
     return f'"{visible(text).translate(_DOT)}"'
 
 
-_DOT_HTML = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "\\": "&#92;", "[": "&#91;", "]": "&#93;"})
+_DOT_HTML = str.maketrans(
+    {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "\\": "&#92;", "[": "&#91;", "]": "&#93;"}
+)
 
 
 def dot_html(text: str) -> str:
@@ -101,7 +105,9 @@ def dot_html(text: str) -> str:
     return visible(text).translate(_DOT_HTML)
 
 
-_MERMAID_PLAIN: Final = re.compile(r"[^\w .,:/()=+?!'·…“”‹›→■▲●–—-]|[ﬂ°¶ß]|^:|(?<=[-+=])[-+=]|(?<![\w])end(?!\w)", re.IGNORECASE)
+_MERMAID_PLAIN: Final = re.compile(
+    r"[^\w .,:/()=+?!'·…“”‹›→■▲●–—-]|[ﬂ°¶ß]|^:|(?<=[-+=])[-+=]|(?<![\w])end(?!\w)", re.IGNORECASE
+)
 
 
 def mermaid_label(text: str) -> str:
@@ -110,11 +116,15 @@ def mermaid_label(text: str) -> str:
     What is not plainly text becomes `#n;`, Mermaid's own form. Four letters are written so because Mermaid marks its
     entities with them, and `end` because it would close a block.
     """
-    text = re.sub(r"^(no)?wrap(?=\s*:)", lambda m: "#" + str(ord(m[0][0])) + ";" + m[0][1:], visible(text), flags=re.I)
+    text = re.sub(
+        r"^(no)?wrap(?=\s*:)", lambda m: "#" + str(ord(m[0][0])) + ";" + m[0][1:], visible(text), flags=re.I
+    )
     return _MERMAID_PLAIN.sub(lambda m: f"#{ord(m[0][0])};{m[0][1:]}", text)
 
 
-_PLANTUML_PLAIN: Final = re.compile(r"[^\w .,()=:?/+-]|(?<=([-/_=.:+]))\1|([-/_=.:+])(?=\2)|^[ .:=-]+|[^\x00-\x7f]", re.ASCII)
+_PLANTUML_PLAIN: Final = re.compile(
+    r"[^\w .,()=:?/+-]|(?<=([-/_=.:+]))\1|([-/_=.:+])(?=\2)|^[ .:=-]+|[^\x00-\x7f]", re.ASCII
+)
 
 
 def plantuml_label(text: str) -> str:
@@ -122,6 +132,7 @@ def plantuml_label(text: str) -> str:
 
     Written as `<U+XXXX>`, which PlantUML turns back after its preprocessor and Creole have looked.
     """
+
     def plain(match: re.Match[str]) -> str:
         return "".join(c if c.isalpha() else f"<U+{ord(c):04X}>" for c in match[0])
 

@@ -18,10 +18,16 @@ def label(note: Said, redact: Redactor) -> tuple[str, list[Line]]:
     """What stands over the arrow of one notification, and under it."""
     params = note.member("params")
     if note.method == PROGRESS:
-        lines = [Line("hint", short(redact.text(params["message"])))] if isinstance(params.get("message"), str) else []
+        lines = (
+            [Line("hint", short(redact.text(params["message"])))]
+            if isinstance(params.get("message"), str)
+            else []
+        )
         return f"progress {_amount(params)}".strip(), lines
     if note.method == LOG:
-        return f"log {short(params.get('level', ''), 20)}".strip(), [Line("hint", short(redact.value(params.get("data", ""))))]
+        return f"log {short(params.get('level', ''), 20)}".strip(), [
+            Line("hint", short(redact.value(params.get("data", ""))))
+        ]
     return visible(note.method) or note.kind, []
 
 
@@ -45,7 +51,9 @@ def summary(run: list[Said]) -> str:
     logs = [note.member("params") for note in run if note.method == LOG]
     if logs:
         levels = Counter(short(log.get("level", "no level"), 20) for log in logs)
-        parts.append(f"{count(len(logs), 'log line')}: {series([f'{n} {level}' for level, n in levels.most_common(4)])}")
+        parts.append(
+            f"{count(len(logs), 'log line')}: {series([f'{n} {level}' for level, n in levels.most_common(4)])}"
+        )
     others = Counter(visible(note.method) for note in run if note.method not in (PROGRESS, LOG))
     parts += [f"{n} {method}" for method, n in others.most_common(4)]
     if len(others) > 4:

@@ -20,7 +20,13 @@ def title(detail: OperationDetail, redact: Redactor) -> str:
     parts = [f"{visible(detail.method)}{target}: {_ended(detail)}", _found(detail), *_asked(detail)]
     if detail.total > 0:
         share = detail.waiting / detail.total
-        waiting = f", {duration(detail.waiting)} of it waiting" if 0 < share < 0.99 else ", nearly all of it waiting" if share else ""
+        waiting = (
+            f", {duration(detail.waiting)} of it waiting"
+            if 0 < share < 0.99
+            else ", nearly all of it waiting"
+            if share
+            else ""
+        )
         parts.append(f"{duration(detail.total)}{waiting}")
     return " · ".join(parts)
 
@@ -57,17 +63,25 @@ def _asked(detail: OperationDetail) -> list[str]:
         for response in given.values() if isinstance(given, dict) else ():
             action = response.get("action") if isinstance(response, dict) else None
             if isinstance(action, str):
-                actions[{"accept": "accepted", "decline": "declined", "cancel": "cancelled"}.get(action, short(action, 20))] += 1
+                actions[
+                    {"accept": "accepted", "decline": "declined", "cancel": "cancelled"}.get(
+                        action, short(action, 20)
+                    )
+                ] += 1
     out = [f"{_WHO[who]} asked {'once' if n == 1 else f'{n:,} times'}" for who, n in asked.items()]
     if out and actions:
         kinds = list(actions.items())
-        words = [kinds[0][0]] if len(kinds) == 1 and kinds[0][1] == 1 else [f"{n} {what}" for what, n in kinds[:3]]
+        words = (
+            [kinds[0][0]]
+            if len(kinds) == 1 and kinds[0][1] == 1
+            else [f"{n} {what}" for what, n in kinds[:3]]
+        )
         out[0] += f", {series(words)}"
     return out
 
 
 def _found(detail: OperationDetail) -> str:
     if not detail.findings:
-        return "nothing found"
+        return "no findings"
     levels = Counter(f.level for f in detail.findings)
     return f"{count(len(detail.findings), 'finding')} ({series([f'{levels[k]} {k}' for k in ('must', 'should', 'info') if levels[k]])})"

@@ -86,7 +86,9 @@ def _gap(scene: Scene, a: str, b: str) -> float:
     for row in scene.rows:
         if {row.source, row.target} == {a, b}:
             need = max(need, label_width(row.label) + 56 + 62 * len(row.marks))
-            need = max([need, *(mono(f"{line.name}: {line.text}") + 64 for line in row.lines if line.kind == "item")])
+            need = max(
+                [need, *(mono(f"{line.name}: {line.text}") + 64 for line in row.lines if line.kind == "item")]
+            )
     return min(need, high)
 
 
@@ -118,6 +120,8 @@ def _row(row: Row, index: int, cols: Columns, used: int) -> Placed:
         return Placed(row, index, 54, row.label, [])
     if row.kind == "end":
         return Placed(row, index, 46, row.label, [])
+    if row.kind == "rounds":
+        return Placed(row, index, 54, row.label, [])
     low, high = text_area(row, cols, used)
     label = metrics.cut(row.label, high - low, label_width)
     pad = 20 if row.kind in ("ask", "reply") and row.lines else 0
@@ -206,7 +210,7 @@ def place(page: list[Placed], top: float) -> float:
         p.top = top
         head = _HEAD_ROOM * len(p.opens)
         foot = (_FOOT_ROOM + _BETWEEN) * len(p.closes)
-        still = p.row.kind in ("gap", "end")
+        still = p.row.kind in ("gap", "end", "rounds")
         p.y = top + head + ((p.height - head - foot) / 2 if still else 27)
         top += p.height
     return top

@@ -60,13 +60,17 @@ def findings(scene: Scene, prefix: str, width: float, top: float) -> tuple[list[
         for text in metrics.wrap(mark.text, room, 3, _small):
             y += 15
             group.items.append(Text(left, y, text, SMALL, "ink", area=area))
-        told = " · ".join(f"{name} {value}" for name, value in (("saw", mark.saw), ("expected", mark.expected)) if value)
+        told = " · ".join(
+            f"{name} {value}" for name, value in (("saw", mark.saw), ("expected", mark.expected)) if value
+        )
         for text in metrics.wrap(told, room, 2, _small):
             y += 15
             group.items.append(Text(left, y, text, SMALL, "muted", area=area))
         if mark.source:
             y += 15
-            group.items.append(Text(left, y, metrics.cut(mark.source, room, _small, middle=True), SMALL, "muted", area=area))
+            group.items.append(
+                Text(left, y, metrics.cut(mark.source, room, _small, middle=True), SMALL, "muted", area=area)
+            )
         y += 7
         groups.append(group)
     return groups, y

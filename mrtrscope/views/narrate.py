@@ -14,7 +14,9 @@ def narrate(scene: Scene) -> str:
     for i, row in enumerate(scene.rows[:_ROWS]):
         span = opens.get(i)
         if span is not None:
-            out.append(f"{span.label.capitalize()}{f', link {span.grade}' if span.grade else ''}{f': {span.words}' if span.words else ''}.")
+            out.append(
+                f"{span.label.capitalize()}{f', link {span.grade}' if span.grade else ''}{f': {span.words}' if span.words else ''}."
+            )
         out.append(sentence(row, scene))
         out += [f"State {r.label}: {r.words}." for r in scene.ribbons if r.stop == i]
     if len(scene.rows) > _ROWS:
@@ -26,7 +28,7 @@ def narrate(scene: Scene) -> str:
 
 def sentence(row: Row, scene: Scene) -> str:
     """One row."""
-    if row.kind in ("gap", "end"):
+    if row.kind in ("gap", "end", "rounds"):
         return f"{row.label[:1].upper()}{row.label[1:]}."
     source, target = (scene.participant(id).side for id in (row.source, row.target))
     when = f"{row.clock} " if row.clock else ""

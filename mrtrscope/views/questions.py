@@ -37,10 +37,16 @@ def asked(key: str, request: Any, redact: Redactor, unfold: bool) -> tuple[Side,
     if method == "roots/list":
         return "files", f"roots{name}", []
     told = f"{method}" if isinstance(method, str) else "no method"
-    return "user", visible(f"{told}{name}"), [Line("hint", "not a kind of question that the specification knows")]
+    return (
+        "user",
+        visible(f"{told}{name}"),
+        [Line("hint", "not a kind of question that the specification knows")],
+    )
 
 
-def answered(key: str, request: Any, response: Any, redact: Redactor, unfold: bool) -> tuple[Side, str, list[Line]]:
+def answered(
+    key: str, request: Any, response: Any, redact: Redactor, unfold: bool
+) -> tuple[Side, str, list[Line]]:
     """One member of `inputResponses`: who answered, what over the arrow, what on the card."""
     method = request.get("method") if isinstance(request, dict) else None
     side = side_of(method if isinstance(method, str) else "")
@@ -113,7 +119,10 @@ def _form(params: dict[str, Any], redact: Redactor, unfold: bool) -> list[Line]:
     required = schema.get("required") if isinstance(schema, dict) else None
     needed = set(map(str, required)) if isinstance(required, list) else set()
     shown = list(fields.items())[: None if unfold else FIELDS]
-    lines += [Line("item", _field(spec, redact), visible(str(name)) + ("*" if name in needed else "")) for name, spec in shown]
+    lines += [
+        Line("item", _field(spec, redact), visible(str(name)) + ("*" if name in needed else ""))
+        for name, spec in shown
+    ]
     return lines + _more(len(fields) - len(shown), "field")
 
 
@@ -129,7 +138,9 @@ def _field(spec: Any, redact: Redactor) -> str:
     if isinstance(choices, list):
         names = [str(c.get("title", c.get("const"))) if isinstance(c, dict) else str(c) for c in choices]
         kind = "some of" if items else "one of"
-        words = [f"{kind} {series(names[:6], 'or')}" + (f" or {len(names) - 6} more" if len(names) > 6 else "")]
+        words = [
+            f"{kind} {series(names[:6], 'or')}" + (f" or {len(names) - 6} more" if len(names) > 6 else "")
+        ]
     low, high = spec.get("minimum", spec.get("minLength")), spec.get("maximum", spec.get("maxLength"))
     if low is not None or high is not None:
         words.append(f"{'' if low is None else low}…{'' if high is None else high}")
@@ -185,7 +196,11 @@ def _members(content: Any, redact: Redactor, unfold: bool) -> list[Line]:
     lines = []
     for name, value in shown:
         value = redact.named(str(name), value)
-        text = json.dumps(value, ensure_ascii=False) if isinstance(value, str) and not is_secret_name(str(name)) else value
+        text = (
+            json.dumps(value, ensure_ascii=False)
+            if isinstance(value, str) and not is_secret_name(str(name))
+            else value
+        )
         lines.append(Line("item", short(text), visible(str(name))))
     return lines + _more(len(content) - len(shown), "value")
 
@@ -193,4 +208,8 @@ def _members(content: Any, redact: Redactor, unfold: bool) -> list[Line]:
 def members(content: Any, redact: Redactor, unfold: bool, limit: int = 4) -> list[Line]:
     """The members of an object (arguments of a call) in lines, the first few unless unfolded."""
     lines = _members(content, redact, True)
-    return lines if unfold or len(lines) <= limit else lines[: limit - 1] + _more(len(lines) - limit + 1, "argument")
+    return (
+        lines
+        if unfold or len(lines) <= limit
+        else lines[: limit - 1] + _more(len(lines) - limit + 1, "argument")
+    )

@@ -17,7 +17,9 @@ _SECRET_NAMES: Final = re.compile(
     r"|cookie|sessionid$|^sid$|^otp$|^pin$|^pincode$|^cvv2?$|^cvc2?$|cardnumber|^pan$|^iban$|^ssn$|socialsecurity"
     r"|^mfa|onetimecode|verificationcode|clientassertion|^code(verifier)?$|^jwt$|recoverycode|seedphrase|mnemonic"
 )
-_HARMLESS_NAMES: Final = re.compile(r"^(progresstoken|maxtokens|inputtokens|outputtokens|totaltokens|numtokens)$")
+_HARMLESS_NAMES: Final = re.compile(
+    r"^(progresstoken|maxtokens|inputtokens|outputtokens|totaltokens|numtokens)$"
+)
 
 # Values that are secrets under any name.
 _SECRET_VALUES: Final = re.compile(
@@ -68,7 +70,11 @@ class Redactor:
         """The value of a member of this name: hidden as a whole when the name says so, else looked through."""
         if self.raw:
             return value
-        if is_secret_name(name) and value not in (None, "", True, False) and not isinstance(value, (dict, list)):
+        if (
+            is_secret_name(name)
+            and value not in (None, "", True, False)
+            and not isinstance(value, (dict, list))
+        ):
             return self.stand_in(str(value), f"value of {name[:80]}")
         return self.value(value, secret=is_secret_name(name))
 

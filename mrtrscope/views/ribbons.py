@@ -31,7 +31,10 @@ def states(detail: OperationDetail) -> set[str]:
     """The states of an operation that are too long to be shown whole."""
     found: set[str] = set()
     for round_ in detail.rounds:
-        for holder in (round_.request.member("params"), round_.answer.member("result") if round_.answer else {}):
+        for holder in (
+            round_.request.member("params"),
+            round_.answer.member("result") if round_.answer else {},
+        ):
             state = holder.get("requestState")
             if isinstance(state, str) and len(state) > 16:
                 found.add(state)
@@ -67,8 +70,14 @@ class Ribbons:
             self._back.add(link.to)
         elif back is not _ABSENT:
             several = link is not None and link.grade == "ambiguous"
-            words = f"from one of {', '.join(link.candidates[:6])}" if link is not None and several else "never issued here"
-            self._ways.append(_Way("unclear" if several else "invented", None, round_.request.m, back, back, words))
+            words = (
+                f"from one of {', '.join(link.candidates[:6])}"
+                if link is not None and several
+                else "never issued here"
+            )
+            self._ways.append(
+                _Way("unclear" if several else "invented", None, round_.request.m, back, back, words)
+            )
         answer = round_.answer
         if answer is not None and "requestState" in answer.member("result"):
             self._issued[answer.m] = answer.member("result")["requestState"]
@@ -95,7 +104,9 @@ class Ribbons:
     def drawn(self, place: dict[str, str], index: dict[str, int]) -> list[Ribbon]:
         """The ribbons, with rows for messages; a way inside one folded row is none."""
         ways = self._ways + [
-            _Way("held", m, None, state, state, "not sent back") for m, state in self._issued.items() if m not in self._back
+            _Way("held", m, None, state, state, "not sent back")
+            for m, state in self._issued.items()
+            if m not in self._back
         ]
         colors: dict[str, int] = {}
         out = []

@@ -140,7 +140,7 @@ class Row:
     """One thing that happened.
 
     kind      "arrow": a message; "ask" and "reply": what went on behind the client, which no capture shows; "fold":
-              several messages or rounds in one row; "gap": time went by; "end": nothing more came
+              several messages in one row; "rounds": several rounds in one; "gap": time went by; "end": nothing more came
     id        stable and unique in the scene; that of an arrow is its message's
     m         the message it tells of     t, clock   when, None and "" where nobody can know
     label     over the arrow              lines      under it, or on its card
@@ -148,7 +148,7 @@ class Row:
     marks     numbers of findings
     """
 
-    kind: Literal["arrow", "ask", "reply", "fold", "gap", "end"]
+    kind: Literal["arrow", "ask", "reply", "fold", "rounds", "gap", "end"]
     id: str
     label: str
     source: str = ""

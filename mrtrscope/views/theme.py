@@ -43,5 +43,8 @@ SHAPES = {"must": "octagon", "should": "triangle", "info": "circle"}
 
 def css(theme: Theme, scope: str = "") -> str:
     """Rules that give a picture's classes the colours of a theme: a page that holds many pictures switches with them."""
-    rules = (f"{scope} .f-{role}{{fill:{color}}}{scope} .s-{role}{{stroke:{color}}}" for role, color in theme.items())
+    rules = (
+        f"{scope} .f-{role}{{fill:{color}}}{scope} .s-{role}{{stroke:{color}}}"
+        for role, color in theme.items()
+    )
     return "".join(rules)

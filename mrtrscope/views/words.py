@@ -47,12 +47,12 @@ def when(t: float) -> str:
 
 
 def count(n: int, one: str, many: str = "") -> str:
-    """"1 question", "3 questions", "12,400 messages"."""
+    """ "1 question", "3 questions", "12,400 messages"."""
     return f"{n:,} {one}" if n == 1 else f"{n:,} {many or one + 's'}"
 
 
 def series(parts: list[str], last: str = "and") -> str:
-    """"a", "a and b", "a, b and c"."""
+    """ "a", "a and b", "a, b and c"."""
     if len(parts) < 2:
         return "".join(parts)
     return f"{', '.join(parts[:-1])} {last} {parts[-1]}"

@@ -17,7 +17,11 @@ def messages(path: Path) -> list[Said]:
     """Every JSON-RPC message of a transcript of either form, in order of time."""
     data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
     text = data.decode("utf-8", "replace")
-    records = json.loads(text) if text.lstrip().startswith("[") else [json.loads(line) for line in text.split("\n") if line]
+    records = (
+        json.loads(text)
+        if text.lstrip().startswith("[")
+        else [json.loads(line) for line in text.split("\n") if line]
+    )
     found: list[tuple[float, str, Any, int | None]] = []
     for record in records:
         if "request" in record:
@@ -26,7 +30,9 @@ def messages(path: Path) -> list[Said]:
             found.append((record["t"], record["dir"], _json(record.get("line", "")), None))
     found = [item for item in found if isinstance(item[2], dict)]
     found.sort(key=lambda item: item[0])
-    return [Said(f"m{n}", t, dir, _kind(body), body, status) for n, (t, dir, body, status) in enumerate(found, 1)]
+    return [
+        Said(f"m{n}", t, dir, _kind(body), body, status) for n, (t, dir, body, status) in enumerate(found, 1)
+    ]
 
 
 def _http(record: dict[str, Any]) -> list[tuple[float, str, Any, int | None]]:
@@ -92,7 +98,9 @@ def operations(path: Path) -> list[OperationDetail]:
     return [operation(f"op{n}", chain, path.name, names) for n, chain in enumerate(chains, 1)]
 
 
-def operation(id: str, rounds: list[RoundDetail], channel: str = "test", names: dict[str, str] | None = None) -> OperationDetail:
+def operation(
+    id: str, rounds: list[RoundDetail], channel: str = "test", names: dict[str, str] | None = None
+) -> OperationDetail:
     """An operation made of rounds; outcome and times follow from them."""
     names = names or {"client": "atlas-cli 3.1.0", "server": "ferry-desk 0.9.4"}
     first, last = rounds[0].request, rounds[-1]
@@ -123,7 +131,9 @@ T0 = 1_795_977_037.5
 class Script:
     """Writes an operation down message by message: `ask`, `retry`, `done`."""
 
-    def __init__(self, name: str = "deploy", arguments: Any = None, t: float = T0, status: int | None = 200) -> None:
+    def __init__(
+        self, name: str = "deploy", arguments: Any = None, t: float = T0, status: int | None = 200
+    ) -> None:
         self.name, self.arguments, self.t, self.status = name, arguments or {"env": "prod"}, t, status
         self.n, self.id = 0, 0
         self.rounds: list[RoundDetail] = []
@@ -142,7 +152,9 @@ class Script:
         self.rounds.append(RoundDetail(said, link=link, state="waiting"))
 
     def note(self, method: str, after: float = 0.05, **params: Any) -> Script:
-        self.rounds[-1].notes.append(self.said("s2c", "notification", {"method": method, "params": params}, after))
+        self.rounds[-1].notes.append(
+            self.said("s2c", "notification", {"method": method, "params": params}, after)
+        )
         return self
 
     def ask(self, requests: Any = None, state: Any = None, after: float = 0.0042) -> Script:
@@ -169,12 +181,21 @@ class Script:
 
     def done(self, text: str = "deployed to prod", after: float = 0.0031) -> Script:
         content = [{"type": "text", "text": text}]
-        return self._answer("response", {"id": self.id, "result": {"resultType": "complete", "content": content}}, after, "answered")
+        return self._answer(
+            "response",
+            {"id": self.id, "result": {"resultType": "complete", "content": content}},
+            after,
+            "answered",
+        )
 
     def fail(self, code: int, message: str, after: float = 0.002) -> Script:
-        return self._answer("error", {"id": self.id, "error": {"code": code, "message": message}}, after, "failed")
+        return self._answer(
+            "error", {"id": self.id, "error": {"code": code, "message": message}}, after, "failed"
+        )
 
-    def detail(self, id: str = "op1", findings: list[FindingDetail] | None = None, **more: Any) -> OperationDetail:
+    def detail(
+        self, id: str = "op1", findings: list[FindingDetail] | None = None, **more: Any
+    ) -> OperationDetail:
         made = operation(id, self.rounds, "https://ferry.example.test/mcp")
         made.findings = findings or []
         for name, value in more.items():
@@ -187,7 +208,12 @@ CONFIRM = {"confirm": {"method": "elicitation/create", "params": {
         "confirm": {"type": "boolean", "description": "Proceed with the deployment?"},
         "password": {"type": "string", "title": "Deploy password"},
         "region": {"type": "string", "enum": ["eu-north", "eu-west", "us-east"], "default": "eu-north"}}}}}}  # fmt: skip
-ACCEPT = {"confirm": {"action": "accept", "content": {"confirm": True, "password": "hunter2-and-more", "region": "eu-north"}}}
+ACCEPT = {
+    "confirm": {
+        "action": "accept",
+        "content": {"confirm": True, "password": "hunter2-and-more", "region": "eu-north"},
+    }
+}
 STATE = "v1.RhcTWU7Oe47b5hQXHyelKj9TzotMGvWBQg7tGkf7zuBKQpXT_f6T0EJeh1l5QZMXqrR1V1dBaJdYnOhKwAhNLx2MqyTlqZlHngf6v_0vEle0syyO=="
 SECOND = "v1.9c0Nf1rmTok3nQQHyelKj9TzotMGvWBQg7tGkf7zuBKQpXT_f6T0EJeh1l5Qab"
 
@@ -197,7 +223,9 @@ def one_round() -> OperationDetail:
     script = Script("thumbnail", {"path": "/srv/photos/2026/lofoten.jpg", "width": 320})
     for i in range(12):
         script.note("notifications/progress", progressToken=1, progress=i * 100 / 11, total=100, after=0.11)
-    script.note("notifications/message", level="info", data="wrote 320 × 213").note("notifications/message", level="warning", data="no EXIF")
+    script.note("notifications/message", level="info", data="wrote 320 × 213").note(
+        "notifications/message", level="warning", data="no EXIF"
+    )
     return script.done("/srv/photos/2026/.thumbs/lofoten.jpg").detail()
 
 
@@ -210,11 +238,44 @@ def five_rounds() -> OperationDetail:
     """User, model and roots are asked, one round brings a state only."""
     script = Script("plan_trip", {"city": "Tromsø", "days": 4})
     script.ask(CONFIRM, STATE).retry(ACCEPT, STATE, 8.1)
-    script.ask({"sample": {"method": "sampling/createMessage", "params": {"maxTokens": 400, "systemPrompt": "You plan trips.", "messages": [
-        {"role": "user", "content": {"type": "text", "text": "Suggest four days in Tromsø in winter, with one rest day."}}]}}}, SECOND)
-    script.retry({"sample": {"role": "assistant", "model": "small-3", "content": {"type": "text", "text": "Day 1: arrive, walk the harbour. Day 2: whales."}}}, SECOND, 2.3)
+    script.ask(
+        {
+            "sample": {
+                "method": "sampling/createMessage",
+                "params": {
+                    "maxTokens": 400,
+                    "systemPrompt": "You plan trips.",
+                    "messages": [
+                        {
+                            "role": "user",
+                            "content": {
+                                "type": "text",
+                                "text": "Suggest four days in Tromsø in winter, with one rest day.",
+                            },
+                        }
+                    ],
+                },
+            }
+        },
+        SECOND,
+    )
+    script.retry(
+        {
+            "sample": {
+                "role": "assistant",
+                "model": "small-3",
+                "content": {"type": "text", "text": "Day 1: arrive, walk the harbour. Day 2: whales."},
+            }
+        },
+        SECOND,
+        2.3,
+    )
     script.ask({"roots": {"method": "roots/list"}}, "trip:3")
-    script.retry({"roots": {"roots": [{"uri": "file:///home/kari/trips"}, {"uri": "file:///home/kari/photos"}]}}, "trip:3", 0.02)
+    script.retry(
+        {"roots": {"roots": [{"uri": "file:///home/kari/trips"}, {"uri": "file:///home/kari/photos"}]}},
+        "trip:3",
+        0.02,
+    )
     script.ask(None, "trip:4", 0.9).retry(None, "trip:4", 1.5, evidence=("state", "arguments", "client"))
     return script.done("Four days planned").detail()
 
@@ -222,7 +283,13 @@ def five_rounds() -> OperationDetail:
 def broken_state() -> OperationDetail:
     """The state comes back without its padding; the server refuses it."""
     script = Script().ask(CONFIRM, STATE)
-    script.retry(ACCEPT, STATE.rstrip("="), grade="suspect", evidence=("keys", "arguments", "client"), differences=("padding lost: 2 of 122 characters",))
+    script.retry(
+        ACCEPT,
+        STATE.rstrip("="),
+        grade="suspect",
+        evidence=("keys", "arguments", "client"),
+        differences=("padding lost: 2 of 122 characters",),
+    )
     script.fail(-32602, "requestState: signature does not match")
     return script.detail(findings=[
         FindingDetail("mrtr/state-echoed-verbatim", "must", "client", "m3", "requestState came back changed: padding lost", ["m2"],
@@ -258,9 +325,26 @@ def scripts() -> OperationDetail:
         "type": "object", "required": ["城市"], "properties": {"城市": {"type": "string", "title": "您要部署到哪个城市的服务器?"},
         "اسم": {"type": "string", "title": "اسم المستخدم"}, "emoji": {"type": "string", "enum": ["👩‍👩‍👧‍👦", "🏳️‍🌈", "🇳🇴", "👍🏽"]},
         "ไทย": {"type": "string", "title": "ภาษาไทยมีวรรณยุกต์"}}}}}}  # fmt: skip
-    answer = {"确认": {"action": "accept", "content": {"城市": "北京市海淀区中关村", "اسم": "محمد بن عبد الله", "emoji": "👩‍👩‍👧‍👦", "ไทย": "สวัสดีชาวโลก"}}}
-    script = Script("部署到生产环境 نشر", {"目标": "生产环境服务器集群甲", "שם": "שלום עולם", "Zalgo": "Z̸̡͎̼̙̼̩͇̏͐̈́̑̕a̷l̴g̶o̵"})
-    return script.ask(question, "狀態-état-☃").retry(answer, "狀態-état-☃").done("已部署到生产环境。تم النشر بنجاح").detail(client="智能助手 1.0", server="خادم النشر")
+    answer = {
+        "确认": {
+            "action": "accept",
+            "content": {
+                "城市": "北京市海淀区中关村",
+                "اسم": "محمد بن عبد الله",
+                "emoji": "👩‍👩‍👧‍👦",
+                "ไทย": "สวัสดีชาวโลก",
+            },
+        }
+    }
+    script = Script(
+        "部署到生产环境 نشر", {"目标": "生产环境服务器集群甲", "שם": "שלום עולם", "Zalgo": "Z̸̡͎̼̙̼̩͇̏͐̈́̑̕a̷l̴g̶o̵"}
+    )
+    return (
+        script.ask(question, "狀態-état-☃")
+        .retry(answer, "狀態-état-☃")
+        .done("已部署到生产环境。تم النشر بنجاح")
+        .detail(client="智能助手 1.0", server="خادم النشر")
+    )
 
 
 def long_labels() -> OperationDetail:
@@ -271,7 +355,12 @@ def long_labels() -> OperationDetail:
         "n" * 120: {"type": "string", "title": words}}}}}}  # fmt: skip
     answer = {"k" * 90: {"action": "accept", "content": {"n" * 120: words}}}
     script = Script(name, {"uri": "https://example.test/" + "path/" * 80, "x" * 200: "y" * 5000})
-    return script.ask(form, STATE * 20).retry(answer, STATE * 20).done(words).detail(client="c" * 120, server="s" * 120)
+    return (
+        script.ask(form, STATE * 20)
+        .retry(answer, STATE * 20)
+        .done(words)
+        .detail(client="c" * 120, server="s" * 120)
+    )
 
 
 def many_arrows(n: int = 1000) -> OperationDetail:

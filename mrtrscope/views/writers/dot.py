@@ -14,7 +14,12 @@ from mrtrscope.views.templates import render
 from mrtrscope.views.theme import THEMES, Theme
 
 # The PostScript names are the ones that every Graphviz knows, whatever font it then takes for them.
-_FONTS = {(False, False): "Helvetica", (False, True): "Helvetica-Bold", (True, False): "Courier", (True, True): "Courier-Bold"}
+_FONTS = {
+    (False, False): "Helvetica",
+    (False, True): "Helvetica-Bold",
+    (True, False): "Courier",
+    (True, True): "Courier-Bold",
+}
 _BASELINE = 0.30  # of the font size: how far a text's middle lies above its baseline in Graphviz
 
 
@@ -92,7 +97,10 @@ class _Dot:
         )  # fmt: skip
 
     def _box(self, b: Box) -> Item:
-        style = ",".join([*["filled"] * bool(b.fill), *["rounded"] * bool(b.r), *["dashed"] * bool(b.dash)]) or "solid"
+        style = (
+            ",".join([*["filled"] * bool(b.fill), *["rounded"] * bool(b.r), *["dashed"] * bool(b.dash)])
+            or "solid"
+        )
         return self._node(
             b.x + b.w / 2, b.y + b.h / 2, b.w, b.h, shape="box", style=f'"{style}"', penwidth=number(b.weight),
             color=f'"{self.colors[b.stroke or b.fill]}"', fillcolor=f'"{self.colors[b.fill] if b.fill else "none"}"',
@@ -111,7 +119,9 @@ class _Dot:
         if p.head == "cross":
             cross = [[(x - 5, y - 5), (x + 5, y + 5)], [(x - 5, y + 5), (x + 5, y - 5)]]
             tail = [p] if p.points[0] != p.points[-1] else []
-            plain = [Path(points, p.stroke, 2.2) for points in cross] + [Path(q.points, q.stroke, q.weight, q.dash) for q in tail]
+            plain = [Path(points, p.stroke, 2.2) for points in cross] + [
+                Path(q.points, q.stroke, q.weight, q.dash) for q in tail
+            ]
             return [item for q in plain for item in self._edge(q)]
         return self._edge(p)
 

@@ -11,7 +11,11 @@ from mrtrscope.views.templates import render
 LIMIT = 45_000  # characters; Mermaid refuses a text of more than 50,000
 _LABEL = 160  # characters of a label before it is cut; Mermaid does not fold long words
 _ARROWS = {"asked": "-->>", "complete": "-->>", "error": "--x", "cancel": "-x", "note": "-)", "fold": "-)"}
-_TINTS = {"": "rgba(140, 160, 180, 0.10)", "suspect": "rgba(213, 94, 0, 0.12)", "ambiguous": "rgba(204, 121, 167, 0.14)"}
+_TINTS = {
+    "": "rgba(140, 160, 180, 0.10)",
+    "suspect": "rgba(213, 94, 0, 0.12)",
+    "ambiguous": "rgba(204, 121, 167, 0.14)",
+}
 _SIGNS = {"must": "■", "should": "▲", "info": "●"}
 
 
@@ -66,9 +70,16 @@ def steps(scene: Scene, details: int, most: int) -> Iterator[Step]:
         yield Step("note", first, last, lines=(f"{len(scene.rows) - most} more rows: see the SVG",))
     for ribbon in scene.ribbons:
         if ribbon.stop is None and ribbon.start is not None and ribbon.start < most:
-            yield Step("note", scene.rows[ribbon.start].target, lines=(f"state {ribbon.label}: {ribbon.words}",))
+            yield Step(
+                "note", scene.rows[ribbon.start].target, lines=(f"state {ribbon.label}: {ribbon.words}",)
+            )
     for mark in scene.marks[:40]:
-        yield Step("note", first, last, lines=(f"{sign(mark.level, mark.n)} · {mark.party} · {mark.rule} · at {mark.at}: {mark.text}",))
+        yield Step(
+            "note",
+            first,
+            last,
+            lines=(f"{sign(mark.level, mark.n)} · {mark.party} · {mark.rule} · at {mark.at}: {mark.text}",),
+        )
 
 
 def sign(level: str, n: int) -> str:
@@ -78,8 +89,8 @@ def sign(level: str, n: int) -> str:
 
 def _row(row: Row, scene: Scene, first: str, details: int) -> Iterator[Step]:
     marks = "".join(f"  {sign(scene.marks[n - 1].level, n)}" for n in row.marks)
-    if row.kind in ("gap", "end"):
-        yield Step("note", first if row.kind == "gap" else row.source, row.source, lines=(row.label,))
+    if row.kind in ("gap", "end", "rounds"):
+        yield Step("note", first if row.kind == "gap" else row.source, row.target or row.source, lines=(row.label,))
         return
     status = f"  {row.status}" if row.status else ""
     clock = f"{row.clock}  " if row.clock else ""
@@ -87,6 +98,9 @@ def _row(row: Row, scene: Scene, first: str, details: int) -> Iterator[Step]:
     if row.kind in ("ask", "reply"):
         arrow = "-->>"
     yield Step("message", row.source, row.target, arrow, (f"{clock}{cut(row.label)}{status}{marks}",))
-    told = tuple(f"{line.name}: {line.text}" if line.name else line.text.replace("\n", " ") for line in row.lines[:details])
+    told = tuple(
+        f"{line.name}: {line.text}" if line.name else line.text.replace("\n", " ")
+        for line in row.lines[:details]
+    )
     if told:
         yield Step("note", row.source, row.target, lines=told)

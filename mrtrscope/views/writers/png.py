@@ -17,7 +17,6 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
-from mrtrscope.views.scene import Scene
 from mrtrscope.views.shapes import Page
 
 ENGINES: Final = ("auto", "dot", "graphviz-pure")
@@ -56,10 +55,10 @@ def _names(text: str) -> str:
     return re.sub(r" ?\n ?", "\n", " ".join(parts))
 
 
-def plain(scene: Scene) -> Scene:
+def plain[T](scene: T) -> T:
     """The scene with every text spelled."""
-    found: Any = _plain(scene)
-    return found  # type: ignore[no-any-return]
+    found: T = _plain(scene)
+    return found
 
 
 def _plain(value: Any) -> Any:
@@ -68,7 +67,9 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list):
         return [_plain(v) for v in value]
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return dataclasses.replace(value, **{f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)})
+        return dataclasses.replace(
+            value, **{f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        )
     return value
 
 
@@ -77,10 +78,14 @@ def program(engine: str = "auto") -> str:
     if engine in ("auto", "dot") and (found := shutil.which("dot")):
         return found
     beside = Path(sys.executable).with_name("graphviz-pure")
-    if engine in ("auto", "graphviz-pure") and (found := str(beside) if beside.is_file() else shutil.which("graphviz-pure")):
+    if engine in ("auto", "graphviz-pure") and (
+        found := str(beside) if beside.is_file() else shutil.which("graphviz-pure")
+    ):
         return found
     missing = "graphviz-pure" if engine == "auto" else engine
-    raise NoEngine(f"{missing} is not installed, and PNG is drawn by it: pip install graphviz-pure, or take --format svg")
+    raise NoEngine(
+        f"{missing} is not installed, and PNG is drawn by it: pip install graphviz-pure, or take --format svg"
+    )
 
 
 def write(page: Page, theme: str = "light", *, engine: str = "auto") -> bytes:
@@ -97,5 +102,7 @@ def write(page: Page, theme: str = "light", *, engine: str = "auto") -> bytes:
         timeout=TIMEOUT, check=False,
     )  # fmt: skip
     if run.returncode or not run.stdout.startswith(b"\x89PNG"):
-        raise NoEngine(f"{path} did not draw the picture: {run.stderr.decode('utf-8', 'replace').strip()[:300]}")
+        raise NoEngine(
+            f"{path} did not draw the picture: {run.stderr.decode('utf-8', 'replace').strip()[:300]}"
+        )
     return run.stdout

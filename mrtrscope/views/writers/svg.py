@@ -85,7 +85,9 @@ def _paint(fill: str, stroke: str, colors: Theme) -> str:
 
 
 def _stroke(weight: float, dash: str) -> str:
-    return (f' stroke-width="{_n(weight)}"' if weight != 1 else "") + (f' stroke-dasharray="{dash}"' if dash else "")
+    return (f' stroke-width="{_n(weight)}"' if weight != 1 else "") + (
+        f' stroke-dasharray="{dash}"' if dash else ""
+    )
 
 
 def _path(p: Path, colors: Theme) -> str:
@@ -112,7 +114,10 @@ def _line(p: Path) -> str:
     d = f"M{_n(points[0][0])} {_n(points[0][1])}"
     for i, (x, y) in enumerate(points[1:], 1):
         if p.round and i + 1 < len(points):
-            (ax, ay), (bx, by) = _toward((x, y), points[i - 1], p.round), _toward((x, y), points[i + 1], p.round)
+            (ax, ay), (bx, by) = (
+                _toward((x, y), points[i - 1], p.round),
+                _toward((x, y), points[i + 1], p.round),
+            )
             d += f"L{_n(ax)} {_n(ay)}Q{_n(x)} {_n(y)} {_n(bx)} {_n(by)}"
         else:
             d += f"L{_n(x)} {_n(y)}"

@@ -86,10 +86,12 @@ class _Text:
         self.out.append(self._line({_CLOCK: text}, fill="─", start=_CLOCK))
 
     def _row(self, row: Row) -> None:
-        if row.kind == "gap":
+        if row.kind in ("gap", "rounds"):
             x = self.x[row.source]
             text = cut(f" ~ {terminal(row.label)} ~ ", self.width - 4, cells)
-            self.out += [self._line({max(0, min(x - cells(text) // 2, self.width - cells(text))): text}, lifeline="┊")]
+            self.out += [
+                self._line({max(0, min(x - cells(text) // 2, self.width - cells(text))): text}, lifeline="┊")
+            ]
             return
         if row.kind == "end":
             text = cut(f"╳ {terminal(row.label)}", self.width - 4, cells)
@@ -113,7 +115,9 @@ class _Text:
                 self.out.append(self._line({at: part}))
 
     def _arrow(self, row: Row, right: bool, long: int) -> str:
-        body = {"ask": "·", "reply": "·", "fold": "═"}.get(row.kind, "╌" if row.tone in ("asked", "complete", "error") else "─")
+        body = {"ask": "·", "reply": "·", "fold": "═"}.get(
+            row.kind, "╌" if row.tone in ("asked", "complete", "error") else "─"
+        )
         status = f" {row.status} " if row.status and long > 12 else ""
         shaft = body * (long - 1 - cells(status))
         if right:
@@ -125,7 +129,14 @@ class _Text:
         return f"{_SHAPES.get(level, '●')}{n} {level}"
 
     def _state(self, ribbon: Ribbon) -> None:
-        sign = {"kept": "═══", "changed": "═╳═", "dropped": "═╳", "invented": "╳═", "held": "══┄", "unclear": "┄┄┄"}[ribbon.fate]
+        sign = {
+            "kept": "═══",
+            "changed": "═╳═",
+            "dropped": "═╳",
+            "invented": "╳═",
+            "held": "══┄",
+            "unclear": "┄┄┄",
+        }[ribbon.fate]
         after = f", now {ribbon.label_after}" if ribbon.fate == "changed" else ""
         text = terminal(f"{sign} state {ribbon.label}{after}: {ribbon.words}")
         x = self.x["client"] + 2
@@ -139,7 +150,9 @@ class _Text:
             self.out.append("")
             self.out.append(terminal(f"{self._sign(mark.n)} · {mark.party} · {mark.rule} · at {mark.at}"))
             self.out += [f"    {part}" for part in wrap(terminal(mark.text), self.width - 4, 4, cells)]
-            told = " · ".join(f"{name} {value}" for name, value in (("saw", mark.saw), ("expected", mark.expected)) if value)
+            told = " · ".join(
+                f"{name} {value}" for name, value in (("saw", mark.saw), ("expected", mark.expected)) if value
+            )
             self.out += [f"    {part}" for part in wrap(terminal(told), self.width - 4, 3, cells)]
             if mark.source:
                 self.out.append(f"    {terminal(mark.source)}")

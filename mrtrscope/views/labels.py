@@ -1,0 +1,94 @@
+"""What stands over the arrow of a message, and under it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mrtrscope.views import fold, questions
+from mrtrscope.views.escape import visible
+from mrtrscope.views.redact import Redactor
+from mrtrscope.views.scene import Line, RoundDetail, Said, Tone
+from mrtrscope.views.words import count
+
+Words = tuple[str, list[Line], Tone]
+_KEYS = 4  # names listed before the rest is counted
+
+
+def request(round_: RoundDetail, redact: Redactor, unfold: bool) -> Words:
+    """A request: method, target, id; under it the arguments, or what a retry brings."""
+    said, params = round_.request, round_.request.member("params")
+    target = params.get("name", params.get("uri"))
+    named = f" {questions.short(redact.value(target), 120)}" if target is not None else ""
+    label = f"{visible(said.method) or said.kind}{named}  id {questions.short(said.id, 40)}"
+    if round_.link is not None or "requestState" in params or "inputResponses" in params:
+        return label, [_carried(params)], "request"
+    arguments = params.get("arguments")
+    return label, questions.members(arguments, redact, unfold) if arguments else [], "request"
+
+
+def _carried(params: dict[str, Any]) -> Line:
+    """What a retry brings: in a hint, as the answers stand above it in full."""
+    brings = []
+    answers = params.get("inputResponses")
+    if isinstance(answers, dict) and answers:
+        brings.append(f"answers {listed(answers)}")
+    if "requestState" in params:
+        brings.append("the state")
+    return Line("hint", f"with {' and '.join(brings)}" if brings else "without answers or state")
+
+
+def answer(said: Said, redact: Redactor) -> Words:
+    """An answer: its kind; under it what it says."""
+    error, result = said.member("error"), said.member("result")
+    if said.kind == "error" or error:
+        message = questions.short(redact.value(error.get("message", "")))
+        return f"error {questions.short(error.get('code', '?'), 20)}", [Line("text", message)], "error"
+    kind = result.get("resultType")
+    if kind == "input_required":
+        asks = result.get("inputRequests")
+        told = f"asks {listed(asks)}" if isinstance(asks, dict) and asks else "asks nothing"
+        return "input_required", [Line("hint", told)], "asked"
+    label = questions.short(kind, 40) if kind is not None else "result"
+    if result.get("isError") is True:
+        return f"{label}, isError", _content(result, redact), "error"
+    return label, _content(result, redact), "complete"
+
+
+def _content(result: dict[str, Any], redact: Redactor) -> list[Line]:
+    """What a final result brings, in a line or two."""
+    content = result.get("content", result.get("messages", result.get("contents")))
+    items = content if isinstance(content, list) else []
+    lines = []
+    for item in items[:1]:
+        inner = item.get("content", item) if isinstance(item, dict) else item
+        if isinstance(inner, dict) and isinstance(inner.get("text"), str):
+            lines.append(Line("text", questions.short(redact.text(inner["text"]), 160)))
+        elif isinstance(inner, dict):
+            kind = inner.get("type", inner.get("mimeType", "content"))
+            lines.append(Line("hint", questions.short(kind, 60)))
+    if len(items) > 1:
+        lines.append(Line("more", f"and {count(len(items) - 1, 'more item')}"))
+    return lines
+
+
+def note(said: Said, redact: Redactor) -> Words:
+    """A notification, or another message on a stream."""
+    if said.kind == "request":
+        return f"{visible(said.method)}  id {questions.short(said.id, 40)}", [], "request"
+    if said.kind != "notification":
+        tone: Tone = "error" if said.kind == "error" else "note"
+        return f"{said.kind}  id {questions.short(said.id, 40)}", [], tone
+    if said.method.endswith("/cancelled"):
+        params = said.member("params")
+        reason = params.get("reason")
+        lines = [Line("hint", questions.short(redact.text(reason)))] if isinstance(reason, str) else []
+        return f"cancelled  id {questions.short(params.get('requestId'), 40)}", lines, "cancel"
+    label, lines = fold.label(said, redact)
+    return label, lines, "note"
+
+
+def listed(keys: Any) -> str:
+    """The first few names of a map, and how many more."""
+    names = [visible(str(key)) for key in list(keys)[:_KEYS]]
+    more = len(keys) - len(names)
+    return ", ".join(names) + (f" and {more} more" if more > 0 else "")
