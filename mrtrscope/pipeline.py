@@ -97,7 +97,8 @@ class Pipeline:
                 channel = channels.get(operation.channel)
                 if channel is not None:
                     still.append((operation.at_present(outcome), channel))
-            present.findings = self.judge.present(still, channels.values())
+            lines = [(line, self.linker.channel(line)) for line in self.linker.stdio.lines.held()]
+            present.findings = self.judge.present(still, channels.values(), lines)
         return present
 
     def snapshot(self) -> bytes:
@@ -123,8 +124,12 @@ class Pipeline:
 
     def event(self, event: NonMessage | Signal, exchange: Exchange | None) -> None:
         self._batch.events.append(event)
-        if self.judge is not None:
+        if self.judge is not None and (event.http is not None or type(event) is Signal):
             self.judge.on_event(event, exchange, self.linker.channel(event))
+
+    def line(self, event: NonMessage) -> None:
+        if self.judge is not None:
+            self.judge.on_event(event, None, self.linker.channel(event))
 
     def changed(self, exchange: Exchange) -> None:
         self._batch.exchanges[exchange.key] = exchange

@@ -4,6 +4,7 @@ For every event `feed` calls the sink it was given::
 
     sink.message(message, role, exchange, operation key)    role: see `rules.registry`, "" where no rule applies
     sink.event(event, exchange)                             non-messages and signals
+    sink.line(event)                                        a line of stdio that is no message, once it can be judged
     sink.changed(exchange)                                  new or changed; with it its operation
     sink.settled(operation)                                 came to its end, or will no longer be looked at
 """
@@ -12,14 +13,21 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from mrtrscope.link import notices, servers
 from mrtrscope.link.facts import LEGACY, MODERN, Exchange, Operation
 from mrtrscope.link.memory import Memory
 from mrtrscope.link.operations import Operations, target_of
 from mrtrscope.link.pairing import ASKED, CANCEL, CUT, ERROR, INPUT_REQUIRED, NEXT, RESULT, WAITING, Pending
+from mrtrscope.link.processes import LISTEN
+from mrtrscope.link.progress import follow
+from mrtrscope.link.remarks import remark, undeclared
 from mrtrscope.link.retries import Retries
 from mrtrscope.link.session import Channel, Sessions, scope_of
 from mrtrscope.link.shapes import note_shape
+from mrtrscope.link.stdio import Stdio
 from mrtrscope.link.strangers import Strangers
+from mrtrscope.link.untyped import note_untyped
+from mrtrscope.link.versions import Versions
 from mrtrscope.wire import events as ev
 from mrtrscope.wire.events import Event, HttpExchange, Message, NonMessage, Signal
 from mrtrscope.wire.jsonrpc import id_text
@@ -36,6 +44,7 @@ class Sink(Protocol):
 
     def message(self, message: Message, role: str, exchange: Exchange | None, operation: str) -> None: ...
     def event(self, event: NonMessage | Signal, exchange: Exchange | None) -> None: ...
+    def line(self, event: NonMessage) -> None: ...
     def changed(self, exchange: Exchange) -> None: ...
     def settled(self, operation: Operation) -> None: ...
 
@@ -50,6 +59,9 @@ class Linker:
         self.retries = Retries(memory)
         self.strangers = Strangers(memory, self.retries)
         self.operations = Operations(memory, self.retries)
+        self.versions = Versions()
+        self.stdio = Stdio(self.sessions, sink)
+        self._memory = memory
         self._gapped: dict[str, bool] = {}  # peers of which something is missing: strays are no wonder there
         self.now = 0
 
@@ -63,6 +75,10 @@ class Linker:
             self._signal(event)
         elif type(event) is NonMessage:
             self._sink.event(event, self._of_stream(event))
+            if event.http is None:
+                self.stdio.text(event)
+            elif event.dir == "c2s":
+                event.http.facts["posted"] = "unreadable"
         for operation in self.operations.overdue(self.now):
             self._sink.settled(operation)
 
@@ -74,6 +90,10 @@ class Linker:
 
     def _message(self, message: Message) -> None:
         kind = message.kind
+        if message.http is None:
+            self.stdio.message(message)
+        elif message.dir == "c2s":
+            message.http.facts["posted"] = kind if message.batch is None else "batch"
         if kind == ev.REQUEST:
             self._request(message)
         elif kind in (ev.RESPONSE, ev.ERROR):
@@ -92,19 +112,13 @@ class Linker:
             self._sink.message(message, "", None, "")
             return
         exchange = Exchange()
-        exchange.request, exchange.answer, exchange.extra, exchange.notes, exchange.noted = (
-            message,
-            None,
-            [],
-            [],
-            0,
-        )
+        exchange.request, exchange.extra, exchange.notes, exchange.noted = message, [], [], 0
         exchange.dir, exchange.method, exchange.http, exchange.peer = (
             message.dir, message.method or "", message.http, message.peer,
         )  # fmt: skip
         exchange.target = target_of(exchange.method, message.params)
         exchange.state, exchange.t_end = WAITING, None
-        exchange.cancel = exchange.ask = exchange.link = exchange.stranger = None
+        exchange.answer = exchange.cancel = exchange.ask = exchange.link = exchange.stranger = None
         exchange.twin = ""
         exchange.remarks = exchange.progress = None
         if message.dir == "c2s":
@@ -118,8 +132,15 @@ class Linker:
                 exchange.twin = self.strangers.twin(exchange)
         else:
             self._request_of_server(message, exchange)
-        self.operations.join(exchange)
-        self.pending.add(scope_of(message.peer, message.channel, message.http), exchange)
+        scope = scope_of(message.peer, message.channel, message.http)
+        twin = self.pending.waiting(scope, exchange.dir, message.id_text) if message.http is None else None
+        self.operations.join(exchange, twin)
+        self.pending.add(scope, exchange)
+        if message.dir == "c2s":
+            undeclared(exchange)
+            self.versions.requested(exchange)
+            if message.http is None:
+                self.stdio.requested(exchange, self.pending.repeats(scope, exchange))
         self._sink.changed(exchange)
         self._sink.message(message, REQUEST_ROLE, exchange, exchange.operation.key)
 
@@ -192,6 +213,11 @@ class Linker:
             channel.modern += exchange.era == MODERN
             channel.legacy += exchange.era == LEGACY
             note_shape(channel, exchange)
+            if exchange.era == MODERN:
+                servers.note_answer(channel, exchange, message)
+                self.versions.answered(exchange, message)
+                if what == RESULT:
+                    note_untyped(self._memory, exchange, message)
             if exchange.method == "initialize" and what == RESULT:
                 channel.initialized += 1
                 self.sessions.initialized(exchange)
@@ -210,6 +236,8 @@ class Linker:
         if answer is not None:
             exchange.answer = answer
         exchange.t_end = t
+        if exchange.http is None and what != CUT:
+            self.stdio.over(exchange)
         scope = scope or scope_of(exchange.peer, exchange.request.channel, exchange.http)
         if before == WAITING and exchange.state != "lost":
             self.pending.finished(scope, exchange)
@@ -240,6 +268,11 @@ class Linker:
         elif operation:
             self._sink.message(message, EXTRA_ROLE, None, operation)
         else:
+            if message.http is not None:
+                posted = self.pending.by_http.get(message.http.key, ())
+                message.http.facts["ids"] = [e.request.id for e in posted]
+            elif message.dir == "s2c" and message.id_text in (None, "null"):
+                self.stdio.process(message).answered_without_id()
             self._sink.message(message, "" if self._may_be_missing(message) else STRAY_ROLE, None, "")
 
     def _may_be_missing(self, message: Message) -> bool:
@@ -271,34 +304,27 @@ class Linker:
         if message.method == "notifications/cancelled":
             self._cancelled(message, scope)
             return
-        asker = "c2s" if message.dir == "s2c" else "s2c"
-        exchange = self._of_stream(message)
-        operation = ""
-        if exchange is None and message.method == "notifications/progress":
-            exchange, operation = self.pending.with_token(scope, asker, message)
-        if exchange is None and message.http is None:
-            exchange = self._subscription(scope, message)
+        exchange, operation = notices.owner(self.pending, scope, message, self._of_stream(message))
+        if exchange is not None and message.method == "notifications/progress":
+            follow(exchange, message)
         self._attach(message, NOTIFICATION_ROLE, exchange, operation)
 
-    def _subscription(self, scope: str, message: Message) -> Exchange | None:
-        """The `subscriptions/listen` request whose id a notification names (subscriptions page, #subscription-id)."""
-        wanted = message.meta.get("io.modelcontextprotocol/subscriptionId")
-        if wanted is None:
-            return None
-        for same in self.pending.by_id.get(scope + "c2s", {}).values():
-            if same[0].method == "subscriptions/listen" and str(same[0].request.id) == str(wanted):
-                return same[0]
-        return None
-
     def _cancelled(self, message: Message, scope: str) -> None:
-        """notifications/cancelled names a request of its own sender."""
-        named = id_text(message.params.get("requestId"))
-        exchange = self.pending.waiting(scope, message.dir, named)
+        """notifications/cancelled names a request of its own sender; a server's may also name a subscription."""
+        exchange = notices.named(self.pending, scope, message, self._of_stream(message))
+        if exchange is not None and exchange.dir != message.dir and exchange.method != LISTEN:
+            self._attach(message, NOTIFICATION_ROLE, exchange)  # not for the server to cancel
+            return
         if exchange is None:
+            named = id_text(message.params.get("requestId"))
             past, operation = self.pending.past(scope, message.dir, named)
+            if message.http is None and message.dir == "c2s":
+                self.stdio.process(message).cancelled_in_vain(message, named)
             self._attach(message, NOTIFICATION_ROLE, past, operation)
             return
         exchange.cancel = message
+        if message.http is None or exchange.era == LEGACY:
+            remark(exchange, "cancelled")
         settled = self._end(exchange, CANCEL, None, scope)
         self._attach(message, NOTIFICATION_ROLE, exchange)
         if settled:
@@ -328,6 +354,8 @@ class Linker:
             posted = self.pending.by_http.get(http.key)
             exchange = posted[0] if posted else None
         self._sink.event(signal, exchange)
+        if signal.peer.transport == "stdio":
+            self.stdio.signal(signal)
         if signal.what == ev.HTTP_END and http is not None:
             self._http_ended(http)
         elif signal.what == ev.EXIT or (signal.what == ev.LANE_END and signal.detail.get("lane") == "o"):
@@ -341,6 +369,9 @@ class Linker:
     def _http_ended(self, http: HttpExchange) -> None:
         for exchange in self.pending.by_http.pop(http.key, ()):
             settled = exchange.state == WAITING and self._end(exchange, _end_of(http), None)
+            if exchange.era == MODERN and exchange.state == "failed" and exchange.answer is None:
+                servers.note_refusal(self.sessions.channel(http.channel, "http"), exchange)
+                self.versions.failed(exchange)
             self.operations.refused(exchange)
             if settled:
                 self._sink.settled(exchange.operation)

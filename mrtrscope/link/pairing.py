@@ -6,10 +6,12 @@ The life of an exchange is the table `NEXT`; the picture of it in the documentat
 from __future__ import annotations
 
 from collections import OrderedDict
+from itertools import islice
 
 from mrtrscope.link.canonical import canonical
-from mrtrscope.link.facts import Exchange
+from mrtrscope.link.facts import MRTR_METHODS, Exchange
 from mrtrscope.link.memory import Memory, digest
+from mrtrscope.link.remarks import remark
 from mrtrscope.wire.events import Message
 
 WAITING, ANSWERED, ASKED, FAILED, CANCELLED, LOST = (
@@ -36,6 +38,7 @@ NEXT = {
 }
 
 RECENT = 256  # finished exchanges kept as objects, for what comes late
+LOOKED_AT = 32  # waiting requests that a new one is compared with
 
 
 class Pending:
@@ -60,12 +63,37 @@ class Pending:
         where = scope + exchange.dir
         id_text = exchange.request.id_text
         assert id_text is not None
-        self.by_id.setdefault(where, {}).setdefault(id_text, []).append(exchange)
+        same = self.by_id.setdefault(where, {}).setdefault(id_text, [])
+        for older in same[-LOOKED_AT:]:
+            if older.client.surely_same(exchange.client):
+                remark(exchange, "clash", older.key)
+        same.append(exchange)
         token = exchange.request.meta.get("progressToken")
         if token is not None:
             text = canonical(token)
-            self.by_token.setdefault(where, {})[text] = exchange
+            tokens = self.by_token.setdefault(where, {})
+            active = tokens.get(text)
+            if active is not None and active.client.surely_same(exchange.client):
+                remark(exchange, "token", active.key)
+            tokens[text] = exchange
             self._memory.set("token", digest(where, text), f"{exchange.key}\n{exchange.operation.key}")
+
+    def repeats(self, scope: str, exchange: Exchange) -> str:
+        """Key of a call that asks the same thing and still waits, among the latest of this direction; else ""."""
+        waiting = self.by_id.get(scope + exchange.dir, {})
+        if len(waiting) < 2 or exchange.method not in MRTR_METHODS:
+            return ""
+        for same in islice(reversed(waiting.values()), LOOKED_AT):
+            other = same[-1]
+            if (
+                other is not exchange
+                and other.method == exchange.method
+                and other.target == exchange.target
+                and other.arguments == exchange.arguments
+                and other.link is None
+            ):
+                return other.key
+        return ""
 
     def waiting(self, scope: str, dir: str, id_text: str | None) -> Exchange | None:
         """The oldest request with this id that waits in this direction."""
@@ -104,6 +132,18 @@ class Pending:
         self.recent[exchange.key] = exchange
         if len(self.recent) > RECENT:
             self.recent.popitem(last=False)
+
+    def on_stream(self, message: Message) -> Exchange | None:
+        """Of the requests posted together on this HTTP exchange, the one that gave the token of a notification."""
+        posted = self.by_http.get(message.http.key, []) if message.http is not None else []
+        token = message.params.get("progressToken")
+        if len(posted) < 2 or token is None:
+            return None
+        text = canonical(token)
+        for exchange in posted:
+            if canonical(exchange.request.meta.get("progressToken")) == text:
+                return exchange
+        return None
 
     def past(self, scope: str, dir: str, id_text: str | None) -> tuple[Exchange | None, str]:
         """The last finished request with this id: (the exchange when still at hand, key of its operation or "")."""

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mrtrscope.link.facts import Exchange
+from mrtrscope.link.facts import LEGACY, META_VERSION, Exchange
 
 
 def remark(exchange: Exchange, what: str, value: Any = True) -> None:
@@ -27,3 +27,11 @@ def remark(exchange: Exchange, what: str, value: Any = True) -> None:
     if exchange.remarks is None:
         exchange.remarks = {}
     exchange.remarks[what] = value
+
+
+def undeclared(exchange: Exchange) -> None:
+    """Remark a client's request that does not say all that a modern one says."""
+    if exchange.era != LEGACY and (
+        exchange.capabilities is None or not exchange.client.info or META_VERSION not in exchange.request.meta
+    ):
+        remark(exchange, "undeclared")

@@ -8,8 +8,9 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+from collections import OrderedDict
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mrtrscope.link.canonical import canonical
 from mrtrscope.link.facts import (
@@ -26,6 +27,9 @@ from mrtrscope.link.facts import (
 from mrtrscope.link.memory import Memory, digest
 from mrtrscope.wire.events import HttpExchange, Message, Peer
 
+if TYPE_CHECKING:
+    from mrtrscope.link.processes import Process
+
 
 class Channel:
     """One server side.
@@ -33,9 +37,11 @@ class Channel:
     name        see DESIGN            transport   "stdio" or "http"
     modern, legacy   how many requests of each era were answered; `initialized` successful handshakes
     facts       what rules on this channel need to have seen, by area; JSON values only, bounded by who writes them
+    processes   the latest processes of a stdio channel by `Peer.id`; see `link.processes`
+    last        when the latest message came
     """
 
-    __slots__ = ("facts", "initialized", "legacy", "modern", "name", "transport")
+    __slots__ = ("facts", "initialized", "last", "legacy", "modern", "name", "processes", "transport")
 
     def __init__(self, name: str, transport: str) -> None:
         self.name = name
@@ -44,6 +50,8 @@ class Channel:
         self.legacy = 0
         self.initialized = 0
         self.facts: dict[str, Any] = {}
+        self.processes: OrderedDict[str, Process] = OrderedDict()
+        self.last = 0
 
 
 class Declared:

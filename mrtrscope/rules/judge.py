@@ -83,9 +83,13 @@ class Judge:
         self._run((reg.SETTLED,), operation, "", operation.method)
 
     def present(
-        self, operations: Iterable[tuple[Operation, Channel]], channels: Iterable[Channel]
+        self,
+        operations: Iterable[tuple[Operation, Channel]],
+        channels: Iterable[Channel],
+        lines: Iterable[tuple[NonMessage, Channel]] = (),
     ) -> list[Finding]:
-        """How things stand: findings about operations still open, and about channels. Nothing is kept."""
+        """How things stand: findings about operations still open, about channels, and about lines of text that
+        may still turn out to be parts of a message. Nothing is kept."""
         lasting, counts = self.findings, self._ctx.tested_rules
         self.findings, self._ctx.tested_rules, self._ctx.lasting = [], {}, False
         try:
@@ -95,6 +99,8 @@ class Judge:
             for channel in channels:
                 self._enter_channel(channel)
                 self._run((reg.CHANNEL_PRESENT,), channel, "", "")
+            for line, channel in lines:
+                self.on_event(line, None, channel)
             found = self.findings
         finally:
             self.findings, self._ctx.tested_rules, self._ctx.lasting = lasting, counts, True
@@ -118,7 +124,7 @@ class Judge:
         ctx.subject = event
         ctx.exchange = exchange
         ctx.channel = channel
-        ctx.now = event.t
+        channel.last = ctx.now = event.t
         ctx.transport = "stdio" if event.http is None and channel.transport == "stdio" else "http"
         if exchange is None:
             ctx.link = ctx.ask = ctx.operation = None

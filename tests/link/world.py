@@ -36,6 +36,7 @@ class World:
         self.exchanges: dict[str, Exchange] = {}
         self.settled_ones: list[tuple[str, str]] = []
         self.peers: dict[str, Peer] = {}
+        self.lines: list[NonMessage] = []
 
     # -- the sink
 
@@ -44,6 +45,9 @@ class World:
 
     def event(self, event: NonMessage | Signal, exchange: Exchange | None) -> None:
         pass
+
+    def line(self, event: NonMessage) -> None:
+        self.lines.append(event)
 
     def changed(self, exchange: Exchange) -> None:
         self.exchanges[exchange.key] = exchange

@@ -1,0 +1,69 @@
+"""Which request a notification belongs to, and which one a cancellation names."""
+
+from __future__ import annotations
+
+from mrtrscope.link.facts import MODERN, Exchange
+from mrtrscope.link.pairing import Pending
+from mrtrscope.link.processes import LISTEN
+from mrtrscope.wire.events import Message
+from mrtrscope.wire.jsonrpc import id_text
+
+# Notifications of clients that the core protocol of some revision knows.
+_CLIENT_SAYS = frozenset({
+    "notifications/initialized", "notifications/progress", "notifications/roots/list_changed",
+    "notifications/tasks/status",
+})  # fmt: skip
+_LOOKED_AT = 16
+
+
+def owner(pending: Pending, scope: str, message: Message, on: Exchange | None) -> tuple[Exchange | None, str]:
+    """(the exchange that a notification belongs to, key of its operation); `on`: that of its HTTP stream."""
+    operation = ""
+    if message.method == "notifications/progress":
+        if on is None:
+            asker = "c2s" if message.dir == "s2c" else "s2c"
+            on, operation = pending.with_token(scope, asker, message)
+        else:
+            on = pending.on_stream(message) or on
+    elif on is None and message.dir == "c2s":
+        on = _misshapen(pending, scope, message)
+    if on is None and message.http is None:
+        on = _subscription(pending, scope, message)
+    return on, operation
+
+
+def named(pending: Pending, scope: str, message: Message, on: Exchange | None) -> Exchange | None:
+    """The open request that notifications/cancelled names.
+
+    It is one of its own sender, or, where a server ends a subscription, a modern one of the client (of whatever method;
+    over HTTP that of its stream, `on`).
+    """
+    id = id_text(message.params.get("requestId"))
+    found = pending.waiting(scope, message.dir, id)
+    if found is not None or message.dir == "c2s":
+        return found
+    found = on if message.http is not None else pending.waiting(scope, "c2s", id)
+    return found if found is not None and found.era == MODERN and found.request.id_text == id else None
+
+
+def _subscription(pending: Pending, scope: str, message: Message) -> Exchange | None:
+    """The `subscriptions/listen` request whose id a notification names (subscriptions page, #subscription-id)."""
+    wanted = message.meta.get("io.modelcontextprotocol/subscriptionId")
+    if wanted is None:
+        return None
+    for same in pending.by_id.get(scope + "c2s", {}).values():
+        if same[0].method == LISTEN and str(same[0].request.id) == str(wanted):
+            return same[0]
+    return None
+
+
+def _misshapen(pending: Pending, scope: str, message: Message) -> Exchange | None:
+    """The open question of the server that a made-up notification of the client repeats by its id."""
+    if message.method in _CLIENT_SAYS:
+        return None
+    for value in list(message.params.values())[:_LOOKED_AT]:
+        if type(value) in (int, str):
+            found = pending.waiting(scope, "s2c", id_text(value))
+            if found is not None:
+                return found
+    return None

@@ -1,0 +1,130 @@
+"""What is known of the processes of a stdio channel: how each began, what its client said last, how it ended.
+
+Held as `Channel.processes`, by `Peer.id`; the last `KEPT` of a channel.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mrtrscope.link.facts import Exchange
+from mrtrscope.link.session import Channel
+from mrtrscope.wire.events import Message, Peer, Signal
+
+KEPT = 64
+LISTENS = 64  # open subscriptions of one process that are known
+
+LISTEN = "subscriptions/listen"
+
+
+class Process:
+    """One run of a stdio server.
+
+    t          when it was seen first                      whole   recorded from its start
+    calls      how many tools/call it was sent             requests   how many requests of any kind
+    first      method of the first request                 last    when the last request came
+    listens    id -> key, of subscriptions that are open; `listened` is True once there was one
+    said       what the client sent last: "request", "notification", "response", "unreadable", "" for nothing
+    said_key, said_t   which message, and when
+    unread     texts of the client that nobody can answer by an id, less the answers without one
+    excused    the latest answer without an id stands for one of these
+    cancel     the latest cancellation that names nothing open: key, `cancel_id` what it names, `cancel_t`
+    eof, exit  when its stdin was closed by the client, when it ended
+    code, signal   how it ended
+    gapped     something of it is missing from the recording
+    """
+
+    __slots__ = (
+        "calls", "cancel", "cancel_id", "cancel_t", "code", "eof", "excused", "exit", "first", "gapped", "last",
+        "listened", "listens", "requests", "said", "said_key", "said_t", "signal", "t", "unread", "whole",
+    )  # fmt: skip
+
+    def __init__(self, t: int, whole: bool) -> None:
+        self.t = t
+        self.whole = whole
+        self.calls = 0
+        self.requests = 0
+        self.first = ""
+        self.last = t
+        self.listens: dict[str, str] = {}
+        self.listened = False
+        self.said = ""
+        self.said_key = ""
+        self.said_t = 0
+        self.unread = 0
+        self.excused = False
+        self.cancel = ""
+        self.cancel_id: str | None = None
+        self.cancel_t = 0
+        self.eof: int | None = None
+        self.exit: int | None = None
+        self.code: int | None = None
+        self.signal: int | None = None
+        self.gapped = False
+
+    @property
+    def known(self) -> bool:
+        """Whether everything that was said is in the recording."""
+        return self.whole and not self.gapped
+
+    def heard(self, message: Message) -> None:
+        """The client sent a message."""
+        kind = message.kind
+        if (kind == "request" and message.batch is None and type(message.id) in (int, str)) or (
+            kind in ("notification", "response") and message.batch is None
+        ):
+            self.said = kind
+        else:
+            self.unreadable(message.key, message.t)
+            return
+        self.said_key, self.said_t = message.key, message.t
+
+    def unreadable(self, key: str, t: int) -> None:
+        """The client sent something that has no single valid id."""
+        self.said, self.said_key, self.said_t = "unreadable", key, t
+        self.unread += 1
+
+    def requested(self, exchange: Exchange) -> bool:
+        """The client sent a request; True when it is the first of a process recorded from its start."""
+        self.requests += 1
+        self.last = exchange.t
+        if exchange.method == "tools/call":
+            self.calls += 1
+        elif exchange.method == LISTEN:
+            self.listened = True
+            if len(self.listens) < LISTENS:
+                self.listens[exchange.request.id_text or ""] = exchange.key
+        if self.first:
+            return False
+        self.first = exchange.method or "?"
+        return self.known
+
+    def answered_without_id(self) -> None:
+        """An answer without an id came: it may stand for one of the unreadable texts."""
+        self.excused = self.unread > 0
+        self.unread -= self.excused
+
+    def cancelled_in_vain(self, message: Message, named: str | None) -> None:
+        """A cancellation that names no open request."""
+        self.cancel, self.cancel_id, self.cancel_t = message.key, named, message.t
+
+
+def process_of(channel: Channel, peer: Peer, t: int) -> Process:
+    """The process at the other end of a stdio peer."""
+    found = channel.processes.get(peer.id)
+    if found is None:
+        found = channel.processes[peer.id] = Process(t, peer.whole)
+        if len(channel.processes) > KEPT:
+            channel.processes.popitem(last=False)
+    return found
+
+
+def ended(process: Process, signal: Signal) -> None:
+    """The process ended, as the wrapper saw it."""
+    process.exit = signal.t
+    process.code = _number(signal.detail.get("code"))
+    process.signal = _number(signal.detail.get("signal"))
+
+
+def _number(value: Any) -> int | None:
+    return value if type(value) is int else None

@@ -1,0 +1,130 @@
+"""What a server shows of itself in its answers to modern requests; held in `Channel.facts`.
+
+discover           credential (hex, "" for none) -> {"capabilities", "key", "t"}: the last server/discover result
+versions           {"list", "key", "t"}: versions it said it supports, in discover or in an error -32022
+typed, named       True once a result had a resultType, a serverInfo
+served             True once it answered a modern request as this revision says
+discover_refused   the answer (a Message) that refused server/discover, until it served something
+traits             trait of the older era -> key of the answer that showed it first
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mrtrscope.link.facts import Exchange
+from mrtrscope.link.remarks import remark
+from mrtrscope.link.session import Channel
+from mrtrscope.wire.events import Message
+
+DISCOVER = "server/discover"
+CACHEABLE = frozenset({
+    "server/discover", "tools/list", "prompts/list", "resources/list", "resources/templates/list", "resources/read",
+})  # fmt: skip
+SERVER_INFO = "io.modelcontextprotocol/serverInfo"
+CREDENTIALS, VERSIONS = 64, 64
+
+UNSUPPORTED_VERSION, METHOD_NOT_FOUND = -32022, -32601
+_OLD_CODES = (-32002, -32042)
+
+
+def advertised(channel: Channel, exchange: Exchange) -> dict[str, Any] | None:
+    """The capabilities that the server's last discover result had, for the credential of this exchange; None when no
+    such result was seen."""
+    found = channel.facts.get("discover", {}).get(exchange.client.credential.hex())
+    if found is None:
+        return None
+    capabilities: dict[str, Any] = found["capabilities"]
+    return capabilities
+
+
+def supported(channel: Channel) -> dict[str, Any] | None:
+    """{"list", "key", "t"} of the versions the server named last, None when it named none."""
+    found: dict[str, Any] | None = channel.facts.get("versions")
+    return found
+
+
+def note_answer(channel: Channel, exchange: Exchange, answer: Message) -> None:
+    """The first answer to a modern request of a client."""
+    if answer.kind == "response":
+        _note_result(channel, exchange, answer)
+    else:
+        _note_error(channel, exchange, answer)
+    traits = _traits(exchange, answer)
+    if traits or "traits" in channel.facts:
+        _note_traits(channel, exchange, answer, traits)
+
+
+def _note_result(channel: Channel, exchange: Exchange, answer: Message) -> None:
+    result, facts = answer.result, channel.facts
+    if "resultType" in result:
+        facts["typed"] = facts["served"] = True
+        if "discover_refused" in facts:
+            facts["discover_lacking"] = facts.pop("discover_refused")
+            remark(exchange, "discover")
+    meta = result.get("_meta")
+    if type(meta) is dict and SERVER_INFO in meta:
+        facts["named"] = True
+    if exchange.method == DISCOVER:
+        capabilities = result.get("capabilities")
+        if type(capabilities) is dict:
+            seen = facts.setdefault("discover", {})
+            credential = exchange.client.credential.hex()
+            seen.pop(credential, None)
+            seen[credential] = {"capabilities": capabilities, "key": answer.key, "t": answer.t}
+            if len(seen) > CREDENTIALS:
+                del seen[next(iter(seen))]
+        _note_versions(facts, result.get("supportedVersions"), answer)
+
+
+def _note_error(channel: Channel, exchange: Exchange, answer: Message) -> None:
+    code = answer.error.get("code")
+    if code == UNSUPPORTED_VERSION:
+        data = answer.error.get("data")
+        _note_versions(channel.facts, data.get("supported") if type(data) is dict else None, answer)
+    elif exchange.method == DISCOVER and not_found(answer) and "served" not in channel.facts:
+        channel.facts["discover_refused"] = answer
+
+
+def note_refusal(channel: Channel, exchange: Exchange) -> None:
+    """HTTP ended a modern request without a message for an answer."""
+    http = exchange.http
+    if exchange.method == DISCOVER and http is not None and http.status == 404 and not http.ours:
+        channel.facts["discover_refused"] = exchange.request
+
+
+def not_found(answer: Message) -> bool:
+    """An error that says there is no such method, by its code or by HTTP."""
+    code = answer.error.get("code")
+    return code == METHOD_NOT_FOUND or (answer.http is not None and answer.http.status == 404)
+
+
+def _note_versions(facts: dict[str, Any], versions: Any, answer: Message) -> None:
+    if type(versions) is list and versions and all(type(v) is str for v in versions[:VERSIONS]):
+        facts["versions"] = {"list": versions[:VERSIONS], "key": answer.key, "t": answer.t}
+
+
+def _traits(exchange: Exchange, answer: Message) -> list[str]:
+    if answer.kind != "response":
+        return [f"error {answer.error['code']}"] if answer.error.get("code") in _OLD_CODES else []
+    result, found = answer.result, []
+    if "resultType" not in result:
+        found.append("no resultType")
+    if (
+        exchange.method in CACHEABLE
+        and result.get("resultType", "complete") == "complete"
+        and ("ttlMs" not in result or "cacheScope" not in result)
+    ):
+        found.append("no caching hints")
+    return found
+
+
+def _note_traits(channel: Channel, exchange: Exchange, answer: Message, traits: list[str]) -> None:
+    if answer.http is not None and answer.http.response_header("mcp-session-id") is not None:
+        traits.append("Mcp-Session-Id")
+    seen = channel.facts.setdefault("traits", {})
+    before = len(seen)
+    for trait in traits:
+        seen.setdefault(trait.partition(" -")[0], answer.key)
+    if before < 2 <= len(seen):
+        remark(exchange, "mixed", list(seen))
