@@ -24,24 +24,32 @@ class Mitm:
     def __init__(
         self, folder: Path, *args: str, addon: Path | None = ADDON, program: str = "mitmdump", **env: str
     ) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        self.capture = folder / "capture"
-        self._log = folder / "log"
         command = [str(Path(sys.executable).with_name(program))]
         if addon:
-            command += ["-s", str(addon), "--set", f"mrtrscope_capture={self.capture}"]
+            command += ["-s", str(addon), "--set", f"mrtrscope_capture={folder / 'capture'}"]
         command += ["--listen-host", "127.0.0.1", "--listen-port", "0", "--set", f"confdir={folder / 'conf'}"]
         command += (
             args if "connection_strategy=eager" in args else ["--set", "connection_strategy=lazy", *args]
         )
+        self._run(folder, command, env, "; listening at" if addon else " listening at")
+
+    @classmethod
+    def proxy(cls, folder: Path, *args: str, options: tuple[str, ...] = (), **env: str) -> Self:
+        """`mrtrscope proxy`."""
+        self = cls.__new__(cls)
+        command = [sys.executable, "-m", "mrtrscope", "proxy", "--capture", str(folder / "capture")]
+        command += ["--listen", "127.0.0.1:0", *args, "--", "--set", f"confdir={folder / 'conf'}", *options]
+        self._run(folder, command, env, "; listening at")
+        return self
+
+    def _run(self, folder: Path, command: list[str], env: dict[str, str], listening: str) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.capture = folder / "capture"
+        self._log = folder / "log"
         self.process = self._start(command, {"PYTHONPATH": str(ROOT), **env})
-        listening = re.compile(
-            r"; listening at \S+?:(\d+)(, \S+)?\n" if addon else r"listening at \S+:(\d+)\.\n"
-        )
+        pattern = re.compile(rf"{listening} \S+?:(\d+)(, \S+|\.)?\n")
         try:
-            self.port = int(
-                wait_until(lambda: self._ready(listening), 30, "no line about listening").group(1)
-            )
+            self.port = int(wait_until(lambda: self._ready(pattern), 30, "no line about listening").group(1))
         except AssertionError as e:
             self.process.kill()
             self.process.wait()
