@@ -59,18 +59,22 @@ class Operations:
         self.asked: OrderedDict[str, int] = OrderedDict()  # operation -> since when it waits for its client
         self._due: deque[tuple[int, str, int]] = deque()  # (time to look again, operation, asked at)
         self._seen: OrderedDict[str, int] = OrderedDict()  # client -> when it last sent a request
-        self._refused: OrderedDict[bytes, tuple[str, int, Client]] = (
-            OrderedDict()
-        )  # request -> operation, until, who
+        # request as it was sent -> operation, until when it may be sent again, its exchange
+        self._refused: OrderedDict[bytes, tuple[str, int, Exchange]] = OrderedDict()
 
-    def join(self, exchange: Exchange) -> Operation:
-        """The operation that a new request belongs to; sets `exchange.operation`."""
+    def join(self, exchange: Exchange, twin: Exchange | None = None) -> Operation:
+        """The operation that a new request belongs to; sets `exchange.operation`.
+
+        twin   a request that waits under the same id: nobody can tell their answers apart, so they stay together
+        """
         self._client_seen(exchange.client, exchange.t)
         link = exchange.link
         ask = link.ask if link is not None and link.grade != AMBIGUOUS else None
         operation = None
         if ask is not None and (ask.method, ask.target) == (exchange.method, exchange.target):
             operation = self.open.get(ask.operation) or self._recall(ask.operation)
+        elif twin is not None:
+            operation = twin.operation
         else:
             operation = self._sent_again(exchange)
         if operation is None:
@@ -130,7 +134,7 @@ class Operations:
             return
         operation = exchange.operation
         self._memory.set("op", digest(operation.key), _dump(operation))
-        self._refused[_as_sent(exchange)] = (operation.key, operation.t_end + wait, exchange.client)
+        self._refused[_as_sent(exchange)] = (operation.key, operation.t_end + wait, exchange)
         if len(self._refused) > CLIENTS:
             self._refused.popitem(last=False)
 
@@ -139,10 +143,14 @@ class Operations:
         if not self._refused or exchange.http is None:
             return None
         request = _as_sent(exchange)
-        key, until, client = self._refused.get(request, ("", 0, exchange.client))
-        # A 401 is followed by another credential: that alone does not make it another client.
-        sure = client.credential and exchange.client.surely_other(client)
-        if exchange.t > until or sure:
+        found = self._refused.get(request)
+        if found is None or exchange.t > found[1]:
+            return None
+        key, _, before = found
+        # A challenge is met with another credential, which makes nobody another client where the id agrees.
+        if exchange.client.surely_other(before.client) and (
+            exchange.request.id_text != before.request.id_text and exchange.peer is not before.peer
+        ):
             return None
         del self._refused[request]
         return self.open.get(key) or self._recall(key)

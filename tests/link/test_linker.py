@@ -255,3 +255,14 @@ def test_nothing_is_kept_of_what_is_over() -> None:
     assert len(pending.recent) == RECENT
     assert w.linker.operations.open == {}
     assert len(w.linker.operations.asked) == 0
+
+
+def test_two_requests_under_one_id_are_one_operation_since_nobody_can_tell_their_answers_apart() -> None:
+    w = World()
+    first, second = w.call(5), w.call(5)
+    assert first.operation is second.operation
+    w.done(5)
+    assert first.operation.outcome == "open"
+    w.done(5)
+    assert (first.operation.outcome, first.operation.count) == ("complete", 2)
+    assert w.call(5).operation is not first.operation
