@@ -13,7 +13,6 @@ from mrtrscope.store.reader import Store
 from mrtrscope.views.scene import FindingDetail, LinkDetail, OperationDetail, RoundDetail, Said
 from mrtrscope.wire.events import Event, Message
 
-
 _BATCH = 200  # operations whose messages are fetched together: one look at a journal serves all of them
 
 

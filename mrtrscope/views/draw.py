@@ -162,9 +162,9 @@ class _Page:
             row.id, row.m, row.seen if row.label == p.label else f"{row.label}\n{row.seen}".strip()
         )
         if row.clock:
-            margin = (2.0, EDGE + CLOCK)
-            group.items += [Text(EDGE + CLOCK - 12, p.y + 4, row.clock, TINY, "muted", "end", mono=True, area=margin),
-                            Text(EDGE + CLOCK - 12, p.y + 17, row.m, TINY - 1, "muted", "end", mono=True, area=margin)]  # fmt: skip
+            x, margin = EDGE + CLOCK - 12, (2.0, EDGE + CLOCK)
+            for text, y, size in ((row.clock, p.y + 4, TINY), (row.m, p.y + 17, TINY - 1)):
+                group.items.append(Text(x, y, text, size, "muted", "end", mono=True, area=margin))
         if row.kind == "gap":
             self._gap(p, group)
         elif row.kind == "end":
@@ -351,7 +351,7 @@ class _Page:
 
     def _torn(self, group: Group, ribbon: Ribbon, begin: list[tuple[float, float]], finish: list[tuple[float, float]],
               x: float, low: float, high: float, color: str, after: str) -> None:  # fmt: skip
-        """Two pieces with a tear between them; what comes back changed has its own colour, what was dropped only one piece."""
+        """Two pieces with a tear between them, each in the colour of its state; of a dropped one only the first."""
         middle = (low + high) / 2
         group.items.append(Path([*begin, (x, low), (x, middle - 7)], color, 10, round=_CORNER, band=True))
         group.items.append(_tear(x, middle - 5))

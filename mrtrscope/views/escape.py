@@ -2,8 +2,8 @@
 
 Two steps, always in this order. `visible` first: it turns what cannot be seen, or would act on its surroundings
 (control characters, bidirectional overrides, line separators, lone surrogates, invisible tags), into the escapes that a
-programmer knows (``\\n``, ``\\x1b``, ``\\u202e``). Then the function of the language and the position. Every function of
-a language calls `visible` itself, so that forgetting it is impossible; calling it twice changes nothing.
+programmer knows (``\\n``, ``\\x1b``, ``\\u202e``). Then the function of the language and the position. Every function
+of a language calls `visible` itself, so that forgetting it is impossible; calling it twice changes nothing.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _UNSEEN: Final = re.compile(
     "|[\U0001fffe\U0001ffff\U0002fffe\U0002ffff\U0003fffe\U0003ffff\U000efffe\U000effff\U000ffffe\U000fffff\U0010fffe\U0010ffff]"
 )
 # More marks on one letter than any script needs would be drawn over the lines above and below.
-_PILED: Final = re.compile("([\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]{4})"
-                           "[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]+")  # fmt: skip
+_MARK = "[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]"
+_PILED: Final = re.compile(f"({_MARK}{{4}}){_MARK}+")
 _RIGHT_TO_LEFT: Final = re.compile(
     "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefe\U00010800-\U00010fff\U0001e800-\U0001efff]"
 )
@@ -56,7 +56,7 @@ def visible(text: str, keep: str = "") -> str:
 
 
 def has_right_to_left(text: str) -> bool:
-    """True when some of the text runs from right to left, so that it wants to be kept apart from what stands beside it."""
+    """True when some of the text runs from right to left, so that it has to be kept apart from its neighbours."""
     return not text.isascii() and _RIGHT_TO_LEFT.search(text) is not None
 
 
@@ -82,7 +82,7 @@ def html_attr(text: str) -> str:
 
 
 def json_in_script(value: Any) -> str:
-    """JSON for a `<script type="application/json">` element, or a script: no end tag, comment or line separator in it."""
+    """JSON for a `<script type="application/json">` element: no end tag, comment or line separator in it."""
     text = json.dumps(value, ensure_ascii=True, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
@@ -91,7 +91,7 @@ _DOT = str.maketrans({"\\": "\\\\", '"': '\\"', "&": "&amp;"})
 
 
 def dot_quoted(text: str) -> str:
-    """A DOT string with its quotes, for label, tooltip, id and the like: no escape (`\\N`, `\\l`) or entity acts in it."""
+    """A DOT string with its quotes, for label, tooltip, id: no escape (`\\N`, `\\l`) or entity acts in it."""
     return f'"{visible(text).translate(_DOT)}"'
 
 
@@ -145,7 +145,7 @@ _MARKDOWN = str.maketrans({
 
 
 def markdown_text(text: str) -> str:
-    """For running text or a table cell in Markdown (CommonMark and GitHub's): one line, no markup, no links, no mentions."""
+    """For running text or a table cell in Markdown (CommonMark and GitHub's): no markup, links or mentions."""
     return visible(text).translate(_MARKDOWN)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from typing import Any, TypeGuard
 
 from mrtrscope.views.escape import visible
 from mrtrscope.views.questions import short
@@ -75,10 +75,10 @@ def _amount(params: dict[str, Any]) -> str:
     done, total = params.get("progress"), params.get("total")
     if not _number(done):
         return ""
-    if _number(total) and total > 0 and 0 <= done <= total:
+    if _number(total) and 0 <= done <= total and total > 0:
         return f"{100 * done / total:.0f} %"
     return short(done, 20)
 
 
-def _number(value: Any) -> bool:
+def _number(value: Any) -> TypeGuard[float]:
     return type(value) in (int, float) and abs(value) < 1e15

@@ -84,4 +84,5 @@ def _found(detail: OperationDetail) -> str:
     if not detail.findings:
         return "no findings"
     levels = Counter(f.level for f in detail.findings)
-    return f"{count(len(detail.findings), 'finding')} ({series([f'{levels[k]} {k}' for k in ('must', 'should', 'info') if levels[k]])})"
+    told = series([f"{levels[level]} {level}" for level in ("must", "should", "info") if levels[level]])
+    return f"{count(len(detail.findings), 'finding')} ({told})"

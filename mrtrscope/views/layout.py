@@ -6,6 +6,7 @@ height of each row, then the pages, then `draw` fills them.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -60,7 +61,7 @@ class Columns:
 def columns(scene: Scene, wanted: float | None) -> Columns:
     """Place the participants; `wanted` is the width the picture is to have, when somebody said."""
     ids = [p.id for p in scene.participants]
-    gaps = [_gap(scene, a, b) for a, b in zip(ids, ids[1:], strict=False)]
+    gaps = [_gap(scene, a, b) for a, b in itertools.pairwise(ids)]
     left = EDGE + CLOCK
     half = 92.0
     natural = left + half + sum(gaps) + half + EDGE

@@ -49,7 +49,8 @@ def findings(scene: Scene, prefix: str, width: float, top: float) -> tuple[list[
         group = Group(f"{prefix}-finding{mark.n}", mark.at, "")
         group.items.append(Sign(SHAPES[role], EDGE + 12, y + 13, 8.5, role, str(mark.n)))
         y += 17
-        head = f"{mark.keyword.replace('-', ' ') or mark.level} · {mark.party if mark.party != 'either' else 'either side'} ·"
+        keyword = mark.keyword.replace("-", " ") or mark.level
+        head = f"{keyword} · {mark.party if mark.party != 'either' else 'either side'} ·"
         group.items.append(Text(left, y, head, SMALL, role, bold=True, area=area))
         x = left + _small_bold(head + "  ")
         rule = metrics.cut(mark.rule, room - (x - left), _small)

@@ -1,8 +1,8 @@
 """How wide text is, and where to cut and fold it: reckoned here, so that every engine puts things in the same place.
 
-The letters of Arimo, Liberation Sans, Arial and Helvetica are equally wide; the table below has the common ones. For the
-rest the East Asian width decides: wide is one em, narrow 0.6, marks nothing. What a viewer's font does differently the
-SVG evens out with `textLength`.
+The letters of Arimo, Liberation Sans, Arial and Helvetica are equally wide; the table below has the common ones. For
+the rest the East Asian width decides: wide is one em, narrow 0.6, marks nothing. What a viewer's font does differently
+the SVG evens out with `textLength`.
 """
 
 from __future__ import annotations

@@ -14,9 +14,8 @@ def narrate(scene: Scene) -> str:
     for i, row in enumerate(scene.rows[:_ROWS]):
         span = opens.get(i)
         if span is not None:
-            out.append(
-                f"{span.label.capitalize()}{f', link {span.grade}' if span.grade else ''}{f': {span.words}' if span.words else ''}."
-            )
+            link = f", link {span.grade}" if span.grade else ""
+            out.append(f"{span.label.capitalize()}{link}{f': {span.words}' if span.words else ''}.")
         out.append(sentence(row, scene))
         out += [f"State {r.label}: {r.words}." for r in scene.ribbons if r.stop == i]
     if len(scene.rows) > _ROWS:

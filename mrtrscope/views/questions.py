@@ -23,7 +23,7 @@ def side_of(method: str) -> Side:
 
 
 def asked(key: str, request: Any, redact: Redactor, unfold: bool) -> tuple[Side, str, list[Line]]:
-    """One member of `inputRequests` (or a request of the old way): who is asked, what over the arrow, what on the card."""
+    """One member of `inputRequests` (or an old-style request): who is asked, what over the arrow, on the card."""
     method = request.get("method") if isinstance(request, dict) else None
     params = request.get("params") if isinstance(request, dict) else None
     params = params if isinstance(params, dict) else {}
@@ -133,7 +133,8 @@ def _field(spec: Any, redact: Redactor) -> str:
     words = [str(spec.get("type", ""))]
     if isinstance(spec.get("format"), str):
         words.append(spec["format"])
-    items = spec.get("items") if isinstance(spec.get("items"), dict) else {}
+    items = spec.get("items")
+    items = items if isinstance(items, dict) else {}
     choices = spec.get("enum") or spec.get("oneOf") or items.get("enum") or items.get("anyOf")
     if isinstance(choices, list):
         names = [str(c.get("title", c.get("const"))) if isinstance(c, dict) else str(c) for c in choices]

@@ -13,7 +13,7 @@ from typing import Any, Final
 # with everything but letters and digits taken out.
 _SECRET_NAMES: Final = re.compile(
     r"passw|passphrase|passcode|(^|[^a-z])pwd|secret|credential|apikey|accesskey|privatekey|signingkey|authorization"
-    r"|^auth$|bearer|(access|refresh|id|auth|session|csrf|xsrf|api|oauth|security|device|one ?time)token|^token$|tokens?$"
+    r"|^auth$|bearer|tokens?$"
     r"|cookie|sessionid$|^sid$|^otp$|^pin$|^pincode$|^cvv2?$|^cvc2?$|cardnumber|^pan$|^iban$|^ssn$|socialsecurity"
     r"|^mfa|onetimecode|verificationcode|clientassertion|^code(verifier)?$|^jwt$|recoverycode|seedphrase|mnemonic"
 )

@@ -57,7 +57,7 @@ class LinkDetail:
 
 @dataclass(slots=True)
 class RoundDetail:
-    """One exchange. `notes` are the notifications and other messages on its stream; `status` of an answer without text."""
+    """One exchange; `notes` are the notifications on its stream, `status` is that of an answer without text."""
 
     request: Said
     answer: Said | None = None
@@ -140,7 +140,7 @@ class Row:
     """One thing that happened.
 
     kind      "arrow": a message; "ask" and "reply": what went on behind the client, which no capture shows; "fold":
-              several messages in one row; "rounds": several rounds in one; "gap": time went by; "end": nothing more came
+              several messages in one row; "rounds": several rounds in one; "gap": time went by; "end": nothing more
     id        stable and unique in the scene; that of an arrow is its message's
     m         the message it tells of     t, clock   when, None and "" where nobody can know
     label     over the arrow              lines      under it, or on its card

@@ -89,7 +89,7 @@ def build(operations: Iterable[model.Operation], channel: str, redact: Redactor 
     told = ""
     if lanes:
         first, last = min(lane.start for lane in lanes), max(lane.end for lane in lanes)
-        told = f"{when(first)} · {duration(last - first)} · time is compressed: long waits are drawn shorter than they were"
+        told = f"{when(first)} · {duration(last - first)} · long waits are drawn shorter than they were"
     return Session(" · ".join(parts), told, lanes)
 
 
@@ -102,8 +102,8 @@ def _lane(operation: model.Operation, redact: Redactor) -> Lane:
     ]  # fmt: skip
     end = max([operation.t, *(p.end for p in pieces)])
     return Lane(
-        operation.id, visible(f"{operation.method}{target}"), operation.outcome, operation.times.total, operation.t, end, pieces,
-        operation.findings, operation.worst or "",
+        operation.id, visible(f"{operation.method}{target}"), operation.outcome, operation.times.total, operation.t,
+        end, pieces, operation.findings, operation.worst or "",
     )  # fmt: skip
 
 
@@ -227,7 +227,7 @@ def _draw(id: str, lane: Lane, top: float, scale: Scale, left: float, right: flo
 
 
 def _carried(a: float, b: float, y: float, after: Piece) -> list[Path]:
-    """Between two rounds: a ribbon where a state went back, torn where it did not come back right, else a dotted line."""
+    """Between two rounds: a ribbon where a state went back, torn where it came back wrong, else a dotted line."""
     if after.grade == "suspect":
         middle = (a + b) / 2
         tear = [(middle - 3 + 3 * (i % 2), y - 7 + 3.5 * i) for i in range(5)]

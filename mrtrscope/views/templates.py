@@ -10,6 +10,10 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from mrtrscope.views import escape
 
 _HERE = Path(__file__).resolve().parent.parent
+_FILTERS = (
+    "dot_html", "dot_quoted", "html_attr", "html_text", "json_in_script", "markdown_code", "markdown_text",
+    "mermaid_label", "plantuml_label", "svg_attr", "svg_text", "visible",
+)  # fmt: skip
 FOLDERS = (_HERE / "_templates", _HERE.parent / "templates")
 
 
@@ -20,8 +24,7 @@ def environment() -> Environment:
         loader=FileSystemLoader([str(folder) for folder in FOLDERS if folder.is_dir()]),
         undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, autoescape=False,
     )  # fmt: skip
-    for name in ("mermaid_label", "plantuml_label", "dot_quoted", "dot_html", "html_text", "html_attr", "svg_text", "svg_attr",
-                 "markdown_text", "markdown_code", "visible"):  # fmt: skip
+    for name in _FILTERS:
         made.filters[name] = getattr(escape, name)
     return made
 

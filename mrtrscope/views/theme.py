@@ -1,7 +1,7 @@
 """Colours by role, for light, dark and print.
 
-The hues are those of Okabe and Ito, which people with any colour vision can tell apart, darkened or lightened until text
-in them reaches a contrast of 4.5 to 1; and no meaning hangs on colour alone: line forms, shapes and words say it too.
+The hues are those of Okabe and Ito, which people with any colour vision can tell apart, darkened or lightened until
+text in them reaches a contrast of 4.5 to 1; and no meaning hangs on colour alone: lines, shapes and words say it too.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 Theme = dict[str, str]
 
 LIGHT: Theme = {
-    "bg": "#ffffff", "ink": "#1a2330", "muted": "#566273", "line": "#b4bfcb", "frame": "#f4f7fa", "frame-line": "#c5d0db",
+    "bg": "#ffffff", "ink": "#1a2330", "muted": "#566273", "line": "#b4bfcb", "frame": "#f4f7fa",
+    "frame-line": "#c5d0db",
     "card": "#fffdf4", "card-line": "#d8c98f", "head": "#e9eff5", "head-line": "#9fb0c1", "chip": "#ffffff",
     "request": "#0063a0", "asked": "#8f5a00", "complete": "#00704f", "error": "#b03a00", "note": "#566273",
     "question": "#8f5a00", "reply": "#00704f", "cancel": "#b03a00", "wait": "#8a96a3",
@@ -19,7 +20,8 @@ LIGHT: Theme = {
 }  # fmt: skip
 
 DARK: Theme = {
-    "bg": "#0f141b", "ink": "#e8edf3", "muted": "#9cabbb", "line": "#3b4755", "frame": "#161d27", "frame-line": "#33404e",
+    "bg": "#0f141b", "ink": "#e8edf3", "muted": "#9cabbb", "line": "#3b4755", "frame": "#161d27",
+    "frame-line": "#33404e",
     "card": "#1f1d14", "card-line": "#6b5f35", "head": "#1f2a37", "head-line": "#54677b", "chip": "#0f141b",
     "request": "#6cbcf0", "asked": "#f0b84a", "complete": "#4fd0a3", "error": "#ff8f57", "note": "#9cabbb",
     "question": "#f0b84a", "reply": "#4fd0a3", "cancel": "#ff8f57", "wait": "#6f7f90",
@@ -42,7 +44,7 @@ SHAPES = {"must": "octagon", "should": "triangle", "info": "circle"}
 
 
 def css(theme: Theme, scope: str = "") -> str:
-    """Rules that give a picture's classes the colours of a theme: a page that holds many pictures switches with them."""
+    """Rules that give a picture's classes the colours of a theme, so that a page can switch all its pictures."""
     rules = (
         f"{scope} .f-{role}{{fill:{color}}}{scope} .s-{role}{{stroke:{color}}}"
         for role, color in theme.items()

@@ -1,129 +1,11 @@
-"""Inputs for pictures: operations made from real traffic (transcripts) by a small loader, and hand-made odd ones.
-
-The loader links by equal state only and is no substitute for `link`; it lets the views be tested without a store.
-"""
+"""Hand-made operations for pictures: the ordinary, the broken, the endless, and every script."""
 
 from __future__ import annotations
 
-import gzip
-import json
-from pathlib import Path
 from typing import Any
 
 from mrtrscope.views.scene import FindingDetail, LinkDetail, OperationDetail, RoundDetail, Said
-
-
-def messages(path: Path) -> list[Said]:
-    """Every JSON-RPC message of a transcript of either form, in order of time."""
-    data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-    text = data.decode("utf-8", "replace")
-    records = (
-        json.loads(text)
-        if text.lstrip().startswith("[")
-        else [json.loads(line) for line in text.split("\n") if line]
-    )
-    found: list[tuple[float, str, Any, int | None]] = []
-    for record in records:
-        if "request" in record:
-            found += _http(record)
-        elif record.get("dir") in ("c2s", "s2c"):
-            found.append((record["t"], record["dir"], _json(record.get("line", "")), None))
-    found = [item for item in found if isinstance(item[2], dict)]
-    found.sort(key=lambda item: item[0])
-    return [
-        Said(f"m{n}", t, dir, _kind(body), body, status) for n, (t, dir, body, status) in enumerate(found, 1)
-    ]
-
-
-def _http(record: dict[str, Any]) -> list[tuple[float, str, Any, int | None]]:
-    out = [(record["t"], "c2s", _json(record["request"].get("body") or ""), None)]
-    response = record.get("response") or {}
-    text, t = "", record["t"]
-    for chunk in response.get("chunks", []):
-        text, t = text + chunk.get("data", ""), chunk["t"]
-        while "\n\n" in text:
-            event, text = text.split("\n\n", 1)
-            lines = [line[5:].strip() for line in event.split("\n") if line.startswith("data:")]
-            out.append((t, "s2c", _json("\n".join(lines)), response.get("status")))
-    out.append((t, "s2c", _json(text), response.get("status")))
-    return out
-
-
-def _json(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return None
-
-
-def _kind(body: dict[str, Any]) -> str:
-    if "method" in body:
-        return "request" if "id" in body else "notification"
-    return "error" if "error" in body else "response"
-
-
-def operations(path: Path) -> list[OperationDetail]:
-    """The operations of a transcript, retries put to the round whose state they bring back."""
-    rounds: list[RoundDetail] = []
-    chains: list[list[RoundDetail]] = []
-    by_id: dict[str, RoundDetail] = {}
-    issued: dict[str, tuple[list[RoundDetail], str]] = {}
-    names = {"client": "", "server": ""}
-    for said in messages(path):
-        if said.kind == "request" and said.dir == "c2s":
-            state = said.member("params").get("requestState")
-            chain, m = issued.get(json.dumps(state), ([], "")) if state is not None else ([], "")
-            round_ = RoundDetail(said)
-            if chain:
-                round_.link = LinkDetail(m, "exact", ["state", "keys", "arguments", "client"], [m])
-            chain.append(round_)
-            if len(chain) == 1:
-                chains.append(chain)
-            rounds.append(round_)
-            by_id[json.dumps(said.id)] = round_
-            info = said.member("params").get("_meta", {}).get("io.modelcontextprotocol/clientInfo", {})
-            names["client"] = f"{info.get('name', '')} {info.get('version', '')}".strip() or names["client"]
-        elif said.kind in ("response", "error") and said.dir == "s2c" and json.dumps(said.id) in by_id:
-            round_ = by_id[json.dumps(said.id)]
-            round_.answer = said
-            result = said.member("result")
-            info = result.get("_meta", {}).get("io.modelcontextprotocol/serverInfo", {})
-            names["server"] = f"{info.get('name', '')} {info.get('version', '')}".strip() or names["server"]
-            round_.state = "asked" if result.get("resultType") == "input_required" else "answered"
-            if "requestState" in result:
-                chain = next(c for c in chains if any(r is round_ for r in c))
-                issued[json.dumps(result["requestState"])] = (chain, said.m)
-        elif said.kind == "notification" and said.dir == "s2c" and rounds:
-            rounds[-1].notes.append(said)
-    return [operation(f"op{n}", chain, path.name, names) for n, chain in enumerate(chains, 1)]
-
-
-def operation(
-    id: str, rounds: list[RoundDetail], channel: str = "test", names: dict[str, str] | None = None
-) -> OperationDetail:
-    """An operation made of rounds; outcome and times follow from them."""
-    names = names or {"client": "atlas-cli 3.1.0", "server": "ferry-desk 0.9.4"}
-    first, last = rounds[0].request, rounds[-1]
-    answered = last.answer
-    outcome = "complete"
-    if answered is None:
-        outcome = "open"
-    elif answered.kind == "error":
-        outcome = "error"
-    elif last.state == "asked":
-        outcome = "abandoned"
-    server = sum(r.answer.t - r.request.t for r in rounds if r.answer)
-    waiting = sum(b.request.t - a.answer.t for a, b in zip(rounds, rounds[1:], strict=False) if a.answer)
-    params = first.member("params")
-    target = params.get("name", params.get("uri"))
-    total = (answered.t if answered else last.request.t) - first.t
-    return OperationDetail(
-        id, "mrtr" if len(rounds) > 1 else "single", channel, first.method, target if isinstance(target, str) else None,
-        outcome, first.t, server, waiting, total, rounds, client=names["client"], server=names["server"], era="modern",
-    )  # fmt: skip
-
-
-# ---- hand-made --------------------------------------------------------------------------------------------------------
+from tests.views.traffic import operation
 
 T0 = 1_795_977_037.5
 
@@ -170,9 +52,16 @@ class Script:
         self.rounds[-1].state = state
         return self
 
-    def retry(self, responses: Any = None, state: Any = None, after: float = 12.4, grade: str = "exact",
-              evidence: tuple[str, ...] = ("state", "keys", "arguments", "client"), differences: tuple[str, ...] = (),
-              to: str | None = None) -> Script:  # fmt: skip
+    def retry(
+        self,
+        responses: Any = None,
+        state: Any = None,
+        after: float = 12.4,
+        grade: str = "exact",
+        evidence: tuple[str, ...] = ("state", "keys", "arguments", "client"),
+        differences: tuple[str, ...] = (),
+        to: str | None = None,
+    ) -> Script:
         asked = to or next(r.answer.m for r in reversed(self.rounds) if r.answer)
         link = LinkDetail(asked, grade, list(evidence), [asked], list(differences))
         extra = {k: v for k, v in (("inputResponses", responses), ("requestState", state)) if v is not None}
@@ -203,18 +92,35 @@ class Script:
         return made
 
 
-CONFIRM = {"confirm": {"method": "elicitation/create", "params": {
-    "mode": "form", "message": "Deploy to prod?", "requestedSchema": {"type": "object", "required": ["confirm"], "properties": {
-        "confirm": {"type": "boolean", "description": "Proceed with the deployment?"},
-        "password": {"type": "string", "title": "Deploy password"},
-        "region": {"type": "string", "enum": ["eu-north", "eu-west", "us-east"], "default": "eu-north"}}}}}}  # fmt: skip
+CONFIRM = {
+    "confirm": {
+        "method": "elicitation/create",
+        "params": {
+            "mode": "form",
+            "message": "Deploy to prod?",
+            "requestedSchema": {
+                "type": "object",
+                "required": ["confirm"],
+                "properties": {
+                    "confirm": {"type": "boolean", "description": "Proceed with the deployment?"},
+                    "password": {"type": "string", "title": "Deploy password"},
+                    "region": {
+                        "type": "string",
+                        "enum": ["eu-north", "eu-west", "us-east"],
+                        "default": "eu-north",
+                    },
+                },
+            },
+        },
+    }
+}
 ACCEPT = {
     "confirm": {
         "action": "accept",
         "content": {"confirm": True, "password": "hunter2-and-more", "region": "eu-north"},
     }
 }
-STATE = "v1.RhcTWU7Oe47b5hQXHyelKj9TzotMGvWBQg7tGkf7zuBKQpXT_f6T0EJeh1l5QZMXqrR1V1dBaJdYnOhKwAhNLx2MqyTlqZlHngf6v_0vEle0syyO=="
+STATE = "v1.RhcTWU7Oe47b5hQXHyelKj9TzotMGvWBQg7tGkf7zuBKQpXT_f6T0EJeh1l5QZMXqrR1V1dBaJdYnOhKwAhNLx2MqyTl=="
 SECOND = "v1.9c0Nf1rmTok3nQQHyelKj9TzotMGvWBQg7tGkf7zuBKQpXT_f6T0EJeh1l5Qab"
 
 
@@ -288,17 +194,49 @@ def broken_state() -> OperationDetail:
         STATE.rstrip("="),
         grade="suspect",
         evidence=("keys", "arguments", "client"),
-        differences=("padding lost: 2 of 122 characters",),
+        differences=("padding lost: 2 of 103 characters",),
     )
     script.fail(-32602, "requestState: signature does not match")
-    return script.detail(findings=[
-        FindingDetail("mrtr/state-echoed-verbatim", "must", "client", "m3", "requestState came back changed: padding lost", ["m2"],
-                      STATE.rstrip("="), STATE, "basic/patterns/mrtr#client-requirements", "must"),
-        FindingDetail("mrtr/error-code", "should", "server", "m4", "the error does not say which field was wrong", [], -32602, None,
-                      "basic/patterns/mrtr#errors", "should"),
-        FindingDetail("mrtr/capability-note", "info", "either", "m2", "the client declared no elicitation mode", [], None, None,
-                      "client/elicitation#capabilities", "advisory"),
-    ])  # fmt: skip
+    return script.detail(
+        findings=[
+            FindingDetail(
+                "mrtr/state-echoed-verbatim",
+                "must",
+                "client",
+                "m3",
+                "requestState came back changed: padding lost",
+                ["m2"],
+                STATE.rstrip("="),
+                STATE,
+                "basic/patterns/mrtr#client-requirements",
+                "must",
+            ),
+            FindingDetail(
+                "mrtr/error-code",
+                "should",
+                "server",
+                "m4",
+                "the error does not say which field was wrong",
+                [],
+                -32602,
+                None,
+                "basic/patterns/mrtr#errors",
+                "should",
+            ),
+            FindingDetail(
+                "mrtr/capability-note",
+                "info",
+                "either",
+                "m2",
+                "the client declared no elicitation mode",
+                [],
+                None,
+                None,
+                "client/elicitation#capabilities",
+                "advisory",
+            ),
+        ]
+    )
 
 
 def abandoned() -> OperationDetail:
@@ -310,21 +248,47 @@ def abandoned() -> OperationDetail:
 
 def forty_fields() -> OperationDetail:
     """A form that no person wants to fill in."""
-    kinds = [{"type": "string"}, {"type": "integer", "minimum": 0, "maximum": 99}, {"type": "boolean", "default": False},
-             {"type": "string", "enum": ["a", "b", "c"]}, {"type": "string", "format": "email", "title": "Where we can reach you"}]  # fmt: skip
+    kinds = [
+        {"type": "string"},
+        {"type": "integer", "minimum": 0, "maximum": 99},
+        {"type": "boolean", "default": False},
+        {"type": "string", "enum": ["a", "b", "c"]},
+        {"type": "string", "format": "email", "title": "Where we can reach you"},
+    ]
     fields = {f"field_{i:02}": kinds[i % 5] for i in range(40)}
-    form = {"form": {"method": "elicitation/create", "params": {"message": "Everything about you.", "requestedSchema": {
-        "type": "object", "properties": fields, "required": list(fields)[:10]}}}}  # fmt: skip
-    answer = {"form": {"action": "accept", "content": {name: "x" for name in fields}}}
+    form = {
+        "form": {
+            "method": "elicitation/create",
+            "params": {
+                "message": "Everything about you.",
+                "requestedSchema": {"type": "object", "properties": fields, "required": list(fields)[:10]},
+            },
+        }
+    }
+    answer = {"form": {"action": "accept", "content": dict.fromkeys(fields, "x")}}
     return Script("register", {}).ask(form, STATE).retry(answer, STATE, 312.0).done("thank you").detail()
 
 
 def scripts() -> OperationDetail:
     """Chinese, Arabic, Hebrew, Thai, emoji, combining marks."""
-    question = {"确认": {"method": "elicitation/create", "params": {"message": "هل تريد نشر الإصدار الجديد على خادم الإنتاج الآن؟", "requestedSchema": {
-        "type": "object", "required": ["城市"], "properties": {"城市": {"type": "string", "title": "您要部署到哪个城市的服务器?"},
-        "اسم": {"type": "string", "title": "اسم المستخدم"}, "emoji": {"type": "string", "enum": ["👩‍👩‍👧‍👦", "🏳️‍🌈", "🇳🇴", "👍🏽"]},
-        "ไทย": {"type": "string", "title": "ภาษาไทยมีวรรณยุกต์"}}}}}}  # fmt: skip
+    question = {
+        "确认": {
+            "method": "elicitation/create",
+            "params": {
+                "message": "هل تريد نشر الإصدار الجديد على خادم الإنتاج الآن؟",
+                "requestedSchema": {
+                    "type": "object",
+                    "required": ["城市"],
+                    "properties": {
+                        "城市": {"type": "string", "title": "您要部署到哪个城市的服务器?"},
+                        "اسم": {"type": "string", "title": "اسم المستخدم"},
+                        "emoji": {"type": "string", "enum": ["👩‍👩‍👧‍👦", "🏳️‍🌈", "🇳🇴", "👍🏽"]},
+                        "ไทย": {"type": "string", "title": "ภาษาไทยมีวรรณยุกต์"},
+                    },
+                },
+            },
+        }
+    }
     answer = {
         "确认": {
             "action": "accept",
@@ -351,8 +315,18 @@ def long_labels() -> OperationDetail:
     """Names and texts without end."""
     name = "a_tool_with_an_extremely_long_name_" * 6
     words = "Please confirm that you really, really want to do this very long thing. " * 12
-    form = {"k" * 90: {"method": "elicitation/create", "params": {"message": words, "requestedSchema": {"type": "object", "properties": {
-        "n" * 120: {"type": "string", "title": words}}}}}}  # fmt: skip
+    form = {
+        "k" * 90: {
+            "method": "elicitation/create",
+            "params": {
+                "message": words,
+                "requestedSchema": {
+                    "type": "object",
+                    "properties": {"n" * 120: {"type": "string", "title": words}},
+                },
+            },
+        }
+    }
     answer = {"k" * 90: {"action": "accept", "content": {"n" * 120: words}}}
     script = Script(name, {"uri": "https://example.test/" + "path/" * 80, "x" * 200: "y" * 5000})
     return (
@@ -390,7 +364,14 @@ def fork() -> OperationDetail:
 
 
 ALL = {
-    "one-round": one_round, "asks-once": asks_once, "five-rounds": five_rounds, "broken-state": broken_state,
-    "abandoned": abandoned, "forty-fields": forty_fields, "scripts": scripts, "long-labels": long_labels,
-    "many-rounds": many_rounds, "fork": fork,
-}  # fmt: skip
+    "one-round": one_round,
+    "asks-once": asks_once,
+    "five-rounds": five_rounds,
+    "broken-state": broken_state,
+    "abandoned": abandoned,
+    "forty-fields": forty_fields,
+    "scripts": scripts,
+    "long-labels": long_labels,
+    "many-rounds": many_rounds,
+    "fork": fork,
+}

@@ -6,6 +6,7 @@ inch) from the bottom; a pixel is taken for a point.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field
 
 from mrtrscope.views.escape import dot_quoted
@@ -141,15 +142,16 @@ class _Dot:
         style = "dotted" if p.dash.startswith("2") else "dashed" if p.dash else "solid"
         color = self.colors[p.stroke] + ("8c" if p.band else "")
         attributes = {
-            "pos": f'"{arrow}{self._spline(points)}"', "color": f'"{color}"', "penwidth": number(p.weight), "style": style,
-            "dir": "forward" if p.head else "none", "arrowhead": "normal" if p.head == "filled" else "vee",
+            "pos": f'"{arrow}{self._spline(points)}"', "color": f'"{color}"', "style": style,
+            "penwidth": number(p.weight), "dir": "forward" if p.head else "none",
+            "arrowhead": "normal" if p.head == "filled" else "vee",
             "arrowsize": "0.8", **self.common,
         }  # fmt: skip
         return [*ends, Item(f"{ends[0].name} -> {ends[1].name}", attributes)]
 
     def _spline(self, points: list[tuple[float, float]]) -> str:
         out = [points[0]]
-        for (ax, ay), (bx, by) in zip(points, points[1:], strict=False):
+        for (ax, ay), (bx, by) in itertools.pairwise(points):
             third = ((bx - ax) / 3, (by - ay) / 3)
             out += [(ax + third[0], ay + third[1]), (bx - third[0], by - third[1]), (bx, by)]
         return " ".join(f"{number(x)},{number(self.page.height - y)}" for x, y in out)

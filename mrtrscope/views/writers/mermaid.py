@@ -90,7 +90,9 @@ def sign(level: str, n: int) -> str:
 def _row(row: Row, scene: Scene, first: str, details: int) -> Iterator[Step]:
     marks = "".join(f"  {sign(scene.marks[n - 1].level, n)}" for n in row.marks)
     if row.kind in ("gap", "end", "rounds"):
-        yield Step("note", first if row.kind == "gap" else row.source, row.target or row.source, lines=(row.label,))
+        yield Step(
+            "note", first if row.kind == "gap" else row.source, row.target or row.source, lines=(row.label,)
+        )
         return
     status = f"  {row.status}" if row.status else ""
     clock = f"{row.clock}  " if row.clock else ""

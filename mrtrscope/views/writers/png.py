@@ -3,8 +3,8 @@
 Every position is given, so engines differ in glyphs only. What their fonts do not have is spelled `U+65E5` before
 anything is laid out, so that it takes the room it needs and no box ever stands for a letter.
 
-(resvg would draw the SVG itself, but brings no fonts: the picture would be another on every machine, or we would have to
-carry fonts along; and DOT has to be written anyway.)
+(resvg would draw the SVG itself, but brings no fonts: the picture would be another on every machine, or we would have
+to carry fonts along; and DOT is written anyway.)
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """SVG, the reference: written without any engine, colours as attributes and as classes that a page may restyle.
 
 Nothing in it runs, loads or styles beyond itself: no script, no style element, no address that is not given by the
-caller. Every line of text carries its reckoned width as `textLength`, so that a viewer with other fonts keeps the layout.
+caller. Every line of text carries its reckoned width as `textLength`: a viewer with other fonts keeps the layout.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ def write(page: Page, theme: str = "light", *, links: str | None = None, header:
     out = ['<?xml version="1.0" encoding="UTF-8"?>\n'] if header else []
     w, h, id = _n(page.width), _n(page.height), svg_attr(page.id)
     out.append(
-        f'<svg xmlns="http://www.w3.org/2000/svg" id="{id}" class="mrtr" width="{w}" height="{h}" viewBox="0 0 {w} {h}" '
-        f'role="img" aria-labelledby="{id}-t {id}-d" font-family="{svg_attr(SANS)}">\n'
+        f'<svg xmlns="http://www.w3.org/2000/svg" id="{id}" class="mrtr" width="{w}" height="{h}" '
+        f'viewBox="0 0 {w} {h}" role="img" aria-labelledby="{id}-t {id}-d" font-family="{svg_attr(SANS)}">\n'
         f'<title id="{id}-t">{svg_text(page.title)}</title>\n'
         f'<desc id="{id}-d">{svg_text(page.description, keep=chr(10))}</desc>\n'
         f'<rect class="f-bg" width="{w}" height="{h}" fill="{colors["bg"]}"/>\n'
@@ -72,10 +72,10 @@ def _text(t: Text, colors: Theme) -> str:
 
 
 def _box(b: Box, colors: Theme) -> str:
-    return (
-        f'<rect x="{_n(b.x)}" y="{_n(b.y)}" width="{_n(b.w)}" height="{_n(b.h)}"{f""" rx="{_n(b.r)}" """.rstrip() if b.r else ""}'
-        f"{_paint(b.fill, b.stroke, colors)}{_stroke(b.weight, b.dash) if b.stroke else ''}/>"
-    )
+    round_ = f' rx="{_n(b.r)}"' if b.r else ""
+    line = _stroke(b.weight, b.dash) if b.stroke else ""
+    place = f'x="{_n(b.x)}" y="{_n(b.y)}" width="{_n(b.w)}" height="{_n(b.h)}"'
+    return f"<rect {place}{round_}{_paint(b.fill, b.stroke, colors)}{line}/>"
 
 
 def _paint(fill: str, stroke: str, colors: Theme) -> str:
