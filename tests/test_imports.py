@@ -32,8 +32,8 @@ DIRECTLY: dict[str, tuple[str, ...]] = {
     # reads and keeps
     "sources": ("journal", "wire"),
     "model": (),
-    "store": ("model", "pipeline"),
-    "analyse": ("store", "sources", "journal", "where"),
+    "store": ("model", "pipeline", "sources"),
+    "analyse": ("store", "where"),
     # shows and plays
     "views": ("store",),
     "replay": ("analyse", "views"),
@@ -45,7 +45,8 @@ DIRECTLY: dict[str, tuple[str, ...]] = {
 }
 
 PIECES = {
-    "timeline": "journal", "tail": "journal", "tap_records": "tap", "tap_stdio": "tap", "child": "wrap", "via": "wrap",
+    "timeline": "journal", "tail": "journal", "tap_records": "tap", "tap_stdio": "tap",
+    "child": "wrap", "pipes": "wrap", "via": "wrap", "analyser": "analyse",
 }  # fmt: skip
 """Modules that are one part with another, and may import it and be imported by it."""
 
