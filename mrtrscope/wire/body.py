@@ -157,6 +157,8 @@ class _Deflate(_Zlib):
     wbits = 15
 
     def _window(self, start: bytes) -> int:
+        if start[0] in b"{[":  # no compressed text begins so, but JSON that was never compressed does
+            raise ValueError("not compressed")
         with_header = start[0] & 15 == 8 and (start[0] << 8 | start[1]) % 31 == 0
         return 15 if with_header else -15
 

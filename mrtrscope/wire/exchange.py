@@ -102,14 +102,14 @@ class Flow:
     # -- the request ------------------------------------------------------------------------------------------------
 
     def ask(
-        self, method: str, url: str, http: str, headers: Headers, t: int, offset: int, framed: bool
+        self, method: str, url: str, http: str, headers: Headers, t: int, offset: int, coded: list[str]
     ) -> Made:
-        """The head of the request. `framed`: the body comes with its transfer coding undone by us."""
+        """The head of the request. `coded`: the codings that its body still has."""
         exchange = self.exchange
         exchange.method, exchange.url, exchange.http, exchange.request_headers = method, url, http, headers
         exchange.t = t
         exchange.channel = self.q.channel = self.a.channel = channel_of(url)
-        self.request_body = TextBody(headers, framed)
+        self.request_body = TextBody(headers, coded)
         if method == "POST":
             self.counts = exchange.channel in self.endpoints.names or any(
                 name.lower().startswith("mcp-")
@@ -121,7 +121,7 @@ class Flow:
     def ask_data(self, data: bytes, t: int, offset: int, key: str) -> None:
         self.exchange.request_size += len(data)
         if self.request_body is None:
-            self.request_body = TextBody([], False)
+            self.request_body = TextBody([], [])
         self.request_body.feed(data, t, offset, key)
 
     def ask_end(self, t: int, offset: int, part: int = 0, whole: bool = True) -> Made:
@@ -167,7 +167,7 @@ class Flow:
         headers: Headers,
         t: int,
         offset: int,
-        framed: bool,
+        coded: list[str],
         ours: bool,
     ) -> Made:
         """The head of the final answer."""
@@ -175,19 +175,19 @@ class Flow:
         exchange.status, exchange.reason, exchange.response_http = status, reason, http
         exchange.response_headers, exchange.t_response, exchange.ours = headers, t, exchange.ours or ours
         self.answered = True
-        self.answer_body = self._body(headers, framed)
+        self.answer_body = self._body(headers, coded)
         yield signal(self.a, HTTP_RESPONSE, t, offset, place=exchange.place)
 
-    def _body(self, headers: Headers, framed: bool) -> TextBody | EventBody:
+    def _body(self, headers: Headers, coded: list[str]) -> TextBody | EventBody:
         if essence(headers) == "text/event-stream":
-            return EventBody(headers, framed)
-        return TextBody(headers, framed)
+            return EventBody(coded)
+        return TextBody(headers, coded)
 
     def answer_data(self, data: bytes, t: int, offset: int, key: str) -> Made:
         self.exchange.response_size += len(data)
         body = self.answer_body
         if body is None:
-            body = self.answer_body = TextBody([], False)
+            body = self.answer_body = TextBody([], [])
         if type(body) is EventBody:
             for made in body.feed(data, t, offset, key, self.a, self.exchange.place):
                 if type(made) is Message:

@@ -337,9 +337,8 @@ class HttpReader:
         pattern = _PLAUSIBLE_ANSWER if self.answers else _PLAUSIBLE_REQUEST
         found = pattern.search(buffer, self._at)
         if len(self._preview) < PREVIEW:
-            known = self._begin - self._position
-            if known >= 0:
-                self._preview = bytes(buffer[known : known + PREVIEW])
+            known = self._begin + len(self._preview) - self._position
+            self._preview += bytes(buffer[known : known + PREVIEW - len(self._preview)])
         if found is None:
             self._at = max(self._at, len(buffer) - _TAIL)
             return False

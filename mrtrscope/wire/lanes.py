@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from mrtrscope.frames import Frame
+from mrtrscope.wire.body import codings
 from mrtrscope.wire.cutter import KEPT, Origin, Place, Spot, Text, non_message, read, signal
 from mrtrscope.wire.events import EDITED, GAP, LANE_END, OPENED, STDERR, Message, NonMessage, Signal
 from mrtrscope.wire.exchange import Flow, amend
@@ -191,19 +192,20 @@ class FlowLane:
         flow = self.flow
         headers = headers_of(detail)
         http = text_of(detail, "http")
+        coded = [] if detail.get("decoded") is True else codings(headers, transfer=False)
         if not self.answers:
             url = text_of(detail, "url")
             if url.startswith("/"):
                 url = self.upstream + url
             method = text_of(detail, "method")
-            return list(flow.ask(method, url, http, headers, frame.t, frame.offset, framed=False))
+            return list(flow.ask(method, url, http, headers, frame.t, frame.offset, coded))
         status, ours = detail.get("status"), detail.get("ours") is True
         code = status if type(status) is int else 0
         if 100 <= code < 200 and code != 101 and not ours:
             flow.inform(code)
             return []
         reason = text_of(detail, "reason")
-        return list(flow.answer(code, reason, http, headers, frame.t, frame.offset, framed=False, ours=ours))
+        return list(flow.answer(code, reason, http, headers, frame.t, frame.offset, coded, ours=ours))
 
     def data(self, frame: Frame) -> Made:
         key = f"{frame.journal}:{frame.offset}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mrtrscope.wire import jsonrpc
-from mrtrscope.wire.body import Decoder, codings
+from mrtrscope.wire.body import Decoder
 from mrtrscope.wire.cutter import KEPT, Origin, Place, Spot, Text, non_message, read, signal
 from mrtrscope.wire.events import SSE_COMMENT, SSE_EVENT, SSE_UNDELIVERED, Signal, SseEvent
 from mrtrscope.wire.sse import Event, SseReader
@@ -50,8 +50,7 @@ class TextBody:
         "tried",
     )  # fmt: skip
 
-    def __init__(self, headers: list[tuple[str, str]], transfer: bool) -> None:
-        coded = codings(headers, transfer)
+    def __init__(self, headers: list[tuple[str, str]], coded: list[str]) -> None:
         self.decoder = Decoder(coded) if coded else None
         self.expected = _length(headers)
         self.raw = 0  # bytes as sent
@@ -119,8 +118,7 @@ class EventBody:
 
     __slots__ = ("count", "cut", "decoder", "raw", "reader", "t", "track")
 
-    def __init__(self, headers: list[tuple[str, str]], transfer: bool) -> None:
-        coded = codings(headers, transfer)
+    def __init__(self, coded: list[str]) -> None:
         self.decoder = Decoder(coded) if coded else None
         self.reader = SseReader(LIMIT)
         self.track = Track(exact=self.decoder is None)

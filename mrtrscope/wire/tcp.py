@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from mrtrscope.frames import C2S, S2C, Frame
+from mrtrscope.wire.body import codings
 from mrtrscope.wire.cutter import Origin, signal
 from mrtrscope.wire.events import HTTP_UNREADABLE, OPENED, Message, NonMessage, Peer, Signal
 from mrtrscope.wire.exchange import Endpoints, Flow
@@ -200,7 +201,8 @@ class Connection:
             target = self.base + (target if target.startswith("/") else "/" + target)
         if head.odd:
             flow.exchange.facts["request-head"] = head.odd
-        return flow.ask(head.method, target, head.http, head.headers, t, offset, framed=True)
+        coded = codings(head.headers)
+        return flow.ask(head.method, target, head.http, head.headers, t, offset, coded)
 
     def _flow(self, offset: int, t: int) -> Flow:
         lanes = (self.client.origin.lane, self.server.origin.lane)
@@ -248,7 +250,7 @@ class Connection:
         if head.odd:
             flow.exchange.facts["answer-head"] = head.odd
         yield from flow.answer(
-            head.status, head.reason, head.http, head.headers, t, offset, framed=True, ours=False
+            head.status, head.reason, head.http, head.headers, t, offset, codings(head.headers), ours=False
         )
         reader = self.client.reader
         if self.server.reader.state == OPAQUE:
