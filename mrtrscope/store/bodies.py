@@ -8,12 +8,14 @@ is what was judged, decompressed and put together by the same code.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from mrtrscope.frames import Frame
 from mrtrscope.journal import Header, NotAJournal, Reader, read_header
-from mrtrscope.store.reader import Store, number
+from mrtrscope.store.reader import Store
+from mrtrscope.store.values import number
 from mrtrscope.wire.events import Event
 from mrtrscope.wire.reader import Reader as Wire
 
@@ -82,10 +84,13 @@ def _of_journals(store: Store, wanted: list[Wanted]) -> dict[str, Event]:
         parts = _parts(store.source, journal)
         if parts:
             frames = _frames(parts, min(one.start for one in here))
-            found |= _pick(
-                frames, here, lambda frame: lane_number(frame.lane) in lanes, {journal: parts[0].raw}
-            )  # noqa: B023
+            fits = partial(_on_lanes, lanes)
+            found |= _pick(frames, here, fits, {journal: parts[0].raw})
     return found
+
+
+def _on_lanes(numbers: set[str], frame: Frame) -> bool:
+    return lane_number(frame.lane) in numbers
 
 
 def lane_number(lane: str) -> str:

@@ -78,6 +78,11 @@ class SqliteMemory:
         found = self._read[at] = _taken(row[0]) if row else None
         return found
 
+    @property
+    def waiting(self) -> int:
+        """How many keys have something that was not written yet."""
+        return len(self._added) + len(self._set)
+
     def flush(self) -> None:
         """Write what is new; the caller has begun a transaction."""
         execute = self._db.conn.executemany

@@ -76,6 +76,14 @@ class Ranks:
                 return int(row[1])
         return 0
 
+    def take_back(self, mark: int) -> None:
+        """Rows with an id above this are about to be deleted; `settle` closes the holes they leave in the ranks."""
+        self.forget()
+        lowest = self._db.conn.execute(
+            f"select min({self._column}) from {self._table} where id > ?", (mark,)
+        ).fetchone()[0]
+        self._again = None if lowest is None else int(lowest) - 1
+
     def settle(self) -> None:
         """Number anew what the last rows reached back behind; they have been inserted."""
         if self._again is None:

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from pathlib import Path
-from typing import Any, Literal
-
-from sqlite_utils import Database
+from typing import Any
 
 from mrtrscope import model
-from mrtrscope.store.names import split_key
+from mrtrscope.store.base import Base
+from mrtrscope.store.values import LEVELS, Groups, by_operation, join_key, loaded, named, number, parsed_id
 
 _MESSAGE = """
     select m.id, m.m, m.journal, m.offset, m.part, m.t, m.channel, m.client, m.dir, m.kind, m.id_text, m.method,
@@ -42,41 +40,8 @@ _FINDING = """
       left join events e on m.id is null and e.journal = f.journal and e.offset = f.offset and e.part = f.part"""
 
 
-class Store:
-    """What a capture holds, as rows.
-
-    source   the capture as the user named it     database   where its rows are
-    """
-
-    def __init__(self, db: Database, source: Path) -> None:
-        self.db = db
-        self.source = source
-        self.refresh()
-
-    def refresh(self) -> None:
-        """Look at the present state from now on."""
-        self.db.rollback()
-        self.db.conn.execute("begin")
-        self._journals = dict(self._rows("select id, name from journals"))
-        self._channels = dict(self._rows("select id, name from channels"))
-        self._clients = dict(self._rows("select id, name from clients"))
-        self._named: dict[int, int] = {}  # ids of messages to their numbers, as candidates of links need them
-
-    def close(self) -> None:
-        self.db.close()
-
-    def __enter__(self) -> Store:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()
-
-    def _rows(self, sql: str, values: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-        return iter(self.db.conn.execute(sql, values))
-
-    def _one(self, sql: str, values: tuple[Any, ...] = ()) -> Any:
-        row = self.db.conn.execute(sql, values).fetchone()
-        return row[0] if row else None
+class Store(Base):
+    """What a capture holds, as rows; see `Base` for how much there is of it."""
 
     # Messages
 
@@ -113,8 +78,8 @@ class Store:
         return model.Message(
             m=f"m{m}", key=join_key(name, offset, part), t=t / 1e6, channel=self._channels[channel],
             client=self._clients[client], dir=dir, kind=kind, id=parsed_id(id_text), id_text=id_text, method=method,
-            target=(target or None) if exchange == m else None, operation=_name("op", op),
-            exchange=_name("m", exchange), frames=[f"{name}:{place}" for place in str(frames).split()],
+            target=(target or None) if exchange == m else None, operation=named("op", op),
+            exchange=named("m", exchange), frames=[f"{name}:{place}" for place in str(frames).split()],
             source=self._source(journal, line, flow, event, offset), size=size, era=era or "unknown",
             oddities=[": ".join(filter(None, odd)) for odd in json.loads(oddities)] if oddities else [],
             http=http, status=status,
@@ -131,7 +96,7 @@ class Store:
 
     def operations(self) -> Iterator[model.Operation]:
         """All operations, numbered in order of time."""
-        counts = _by_operation(self._rows(
+        counts = by_operation(self._rows(
             "select operation, level, count(*) from findings where operation is not null group by 1, 2"
         ))  # fmt: skip
         attached: dict[int, list[str]] = {}
@@ -144,7 +109,7 @@ class Store:
             "select operation, m from messages where operation is not null and exchange is null order by m"
         ):
             attached.setdefault(operation, []).append(f"m{m}")
-        rounds = _Groups(self._rows(
+        rounds = Groups(self._rows(
             f"{_ROUND} join operations o on o.id = x.operation order by o.op, q.m"
         ))  # fmt: skip
         for row in self._rows(f"{_OPERATION} order by o.op"):
@@ -161,14 +126,14 @@ class Store:
             "select m.m from messages m left join exchanges x on x.request = m.exchange where m.operation = ?"
             " and m.id <> coalesce(x.request, 0) and m.id <> coalesce(x.answer, 0) order by m.m", (id,)
         )]  # fmt: skip
-        counts = _by_operation(self._rows(
+        counts = by_operation(self._rows(
             "select operation, level, count(*) from findings where operation = ? group by 1, 2", (id,)
         ))  # fmt: skip
         return self._operation(row, rounds, attached, counts.get(id, {}))
 
     def operation_of(self, at: str) -> str | None:
         """The operation that a message belongs to ("m3" -> "op2")."""
-        return _name("op", self._one(
+        return named("op", self._one(
             "select o.op from messages m join operations o on o.id = m.operation where m.m = ?", (number(at, "m"),)
         ))  # fmt: skip
 
@@ -193,11 +158,11 @@ class Store:
         link = None
         if grade is not None:
             link = model.Link(
-                to=_name("m", to), grade=grade, evidence=evidence.split(), candidates=self._numbers(candidates),
+                to=named("m", to), grade=grade, evidence=evidence.split(), candidates=self._numbers(candidates),
                 total=total, differences=[text for _, text in json.loads(differences)] if differences else [],
             )  # fmt: skip
         return model.Round(
-            request=f"m{request}", answer=_name("m", answer), link=link, state=state,
+            request=f"m{request}", answer=named("m", answer), link=link, state=state,
             asks=json.loads(asks) if asks else [], t=t / 1e6, t_answer=None if t_answer is None else t_answer / 1e6,
             era=era, client=self._clients[client],
         )  # fmt: skip
@@ -246,162 +211,9 @@ class Store:
          line, flow, event, m, f, journal, offset) = row  # fmt: skip
         entry = ENTRIES.get(rule)
         return model.Finding(
-            id=id, rule=rule, level=level, keyword=keyword, party=party, at=_name("m", m) or _name("f", f) or at,
-            also=[self.name_of(key) for key in json.loads(also)], operation=_name("op", op),
-            channel=self._channels[channel], t=t / 1e6, saw=_loaded(saw), expected=_loaded(expected), text=text,
+            id=id, rule=rule, level=level, keyword=keyword, party=party, at=named("m", m) or named("f", f) or at,
+            also=[self.name_of(key) for key in json.loads(also)], operation=named("op", op),
+            channel=self._channels[channel], t=t / 1e6, saw=loaded(saw), expected=loaded(expected), text=text,
             rule_source=entry["source"][0] if entry else "", because=because or None, provisional=bool(provisional),
             source=self._source(journal, line, flow, event, offset),
         )  # fmt: skip
-
-    def name_of(self, key: str) -> str:
-        """The number of the message or event with this permanent key; the key itself when there is none."""
-        name, offset, part = split_key(key)
-        for table, letter in (("messages", "m"), ("events", "f")):
-            found = self._one(
-                f"select x.{letter} from {table} x join journals j on j.id = x.journal"
-                " where j.name = ? and x.offset = ? and x.part = ?", (name, offset, part),
-            )  # fmt: skip
-            if found is not None:
-                return f"{letter}{found}"
-        return key
-
-    # The rest
-
-    def about(self, at: str) -> str:
-        """What stands at a number, in a few words: "answer to 3", "notification progress", "end of the process"."""
-        row = self.db.conn.execute(
-            "select kind, id_text, method from messages where m = ?", (number(at, "m"),)
-        ).fetchone()
-        if row is not None:
-            kind, id_text, method = row
-            if kind in ("response", "error"):
-                return f"{'answer' if kind == 'response' else 'error'} to {id_text or 'nothing'}"
-            return " ".join(filter(None, [kind, id_text, method]))
-        what = self._one("select what from events where f = ?", (number(at, "f"),))
-        return str(what or "").replace("-", " ")
-
-    def channels(self) -> Iterator[model.Channel]:
-        """The server sides seen, in order of appearance."""
-        for id, name, transport, modern, legacy, messages, operations, findings in self._rows(
-            "select c.id, c.name, c.transport, c.modern, c.legacy,"
-            " (select count(*) from messages where channel = c.id),"
-            " (select count(*) from operations where channel = c.id),"
-            " (select count(*) from findings where channel = c.id) from channels c order by c.id"
-        ):
-            era = "mixed" if modern and legacy else "modern" if modern else "legacy" if legacy else "unknown"
-            clients = [n for (n,) in self._rows(
-                "select distinct k.name from messages m join clients k on k.id = m.client where m.channel = ?", (id,)
-            )]  # fmt: skip
-            yield model.Channel(
-                name=name, transport=transport or "", era=era, messages=messages, operations=operations,
-                findings=findings, clients=clients,
-            )  # fmt: skip
-
-    def count(self, table: str) -> int:
-        """How many rows a table has."""
-        return int(self._one(f"select count(*) from {table}"))
-
-    def end(self) -> float | None:
-        """When the last thing happened that was recorded."""
-        found = [
-            self._one(f"select t from {t} order by {n} desc limit 1")
-            for t, n in (("messages", "m"), ("events", "f"))
-        ]
-        return max((t / 1e6 for t in found if t is not None), default=None)
-
-    def http_status(self, m: str) -> int | None:
-        """HTTP status of the answer to the request that a message came in."""
-        detail = self._one(
-            "select e.detail from messages m join events e on e.journal = m.journal and e.http = m.http"
-            " where m.m = ? and e.what = 'http-response' order by e.f desc limit 1", (number(m, "m"),),
-        )  # fmt: skip
-        status = json.loads(detail).get("status") if detail else None
-        return status if isinstance(status, int) else None
-
-    def counts(self) -> dict[str, int]:
-        """How much there is of everything."""
-        return {
-            **{
-                name: int(self._one(f"select count(*) from {name}"))
-                for name in ("messages", "operations", "findings")
-            },
-            **self.counts_of_noise(),
-        }
-
-    def counts_of_noise(self) -> dict[str, int]:
-        """Text in the place of messages that is none, event text that no blank line closed, and what we lost."""
-        return {
-            "non_messages": int(self._one("select count(*) from events where counts")),
-            "undelivered": int(self._one("select count(*) from events where what = 'sse-undelivered'")),
-            "gaps": int(self._one("select count(*) from events where what = 'gap'")),
-        }
-
-    def finding_counts(self) -> dict[str, int]:
-        """Findings by level."""
-        found = dict(self._rows("select level, count(*) from findings group by level"))
-        return {level: found.get(level, 0) for level in LEVELS}
-
-    def trouble(self) -> list[str]:
-        """What could not be read, in words."""
-        text = self._one("select value from meta where key = 'trouble'")
-        return list(json.loads(text)) if text else []
-
-    def tested(self) -> dict[str, int]:
-        """Rule -> how often it was exercised."""
-        return dict(self._rows("select rule, sum(n) from tested group by rule order by rule"))
-
-
-LEVELS: tuple[Literal["must", "should", "info"], ...] = ("must", "should", "info")
-
-
-def join_key(journal: str, offset: int, part: int) -> str:
-    """A permanent key out of its pieces."""
-    return f"{journal}:{offset}.{part}" if part else f"{journal}:{offset}"
-
-
-def number(name: str, letter: str) -> int:
-    """3 of "m3"; 0, which nothing has, when it is not of this kind."""
-    digits = name.removeprefix(letter)
-    return int(digits) if digits.isascii() and digits.isdigit() and digits != name and len(digits) < 18 else 0
-
-
-def parsed_id(id_text: str | None) -> Any:
-    """A JSON-RPC id out of its text; the text itself where it was shortened or is no JSON value others could read."""
-    if id_text is None:
-        return None
-    try:
-        found = json.loads(id_text)
-    except (ValueError, RecursionError):
-        return id_text
-    return id_text if isinstance(found, float) and found - found != 0 else found
-
-
-def _name(letter: str, number: int | None) -> str | None:
-    return None if number is None else f"{letter}{number}"
-
-
-def _loaded(text: str | None) -> Any:
-    return None if text is None else json.loads(text)
-
-
-def _by_operation(rows: Iterator[tuple[Any, ...]]) -> dict[int, dict[str, int]]:
-    found: dict[int, dict[str, int]] = {}
-    for operation, level, count in rows:
-        found.setdefault(operation, {})[level] = count
-    return found
-
-
-class _Groups:
-    """Rows that come in groups by their first column, taken group by group in the same order."""
-
-    def __init__(self, rows: Iterator[tuple[Any, ...]]) -> None:
-        self._rows = rows
-        self._next = next(rows, None)
-
-    def take(self, key: Any) -> list[tuple[Any, ...]]:
-        """The rows of this group; empty when it is not the next one."""
-        found = []
-        while self._next is not None and self._next[0] == key:
-            found.append(self._next)
-            self._next = next(self._rows, None)
-        return found

@@ -59,7 +59,8 @@ TABLES: dict[str, dict[str, type]] = {
         "part": int, "also": str, "operation": int, "channel": int, "t": int, "saw": str, "expected": str,
         "text": str, "path": str, "because": str, "provisional": int, "line": int, "flow": int, "event": int,
     },
-    "tested": {"channel": int, "rule": str, "n": int},
+    # saved: what n was at the checkpoint
+    "tested": {"channel": int, "rule": str, "n": int, "saved": int},
     # memory: what the linker remembers for ever; `many` keeps all values of a key, `one` the last
     "many": {"id": int, "value": str},
     "many_keys": {"space": int, "key": bytes, "seq": int, "id": int},
@@ -139,8 +140,18 @@ def drop(db: Database) -> None:
 
 
 PARTS = {
-    "schema": ("store", "analyse.py"),
-    "linker": ("frames.py", "journal.py", "sources", "wire", "link", "pipeline.py"),
+    "schema": ("store", "analyse.py", "analyser.py"),
+    "linker": (
+        "frames.py",
+        "journal.py",
+        "tail.py",
+        "timeline.py",
+        "sources",
+        "wire",
+        "link",
+        "snapshot.py",
+        "pipeline.py",
+    ),
     "rules": ("rules",),
 }
 

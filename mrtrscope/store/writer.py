@@ -6,6 +6,7 @@ Rows are plain tuples handed to `executemany`; a million messages pass here, so 
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -31,7 +32,7 @@ OPERATION = (
     " kind = excluded.kind, outcome = excluded.outcome, t_end = excluded.t_end, server = excluded.server,"
     " waiting = excluded.waiting, count = excluded.count"
 )
-TESTED = "insert into tested values (?, ?, ?) on conflict do update set n = n + excluded.n"
+TESTED = "insert into tested values (?, ?, ?, 0) on conflict do update set n = n + excluded.n"
 CHANNEL = "update channels set transport = ?, modern = ?, legacy = ?, initialized = ? where id = ?"
 
 
@@ -66,15 +67,12 @@ class Writer:
 
     def _forget(self) -> None:
         """What is known of the tables is not so any more."""
-        for part in (
-            self.memory,
-            self._journals,
-            self._channels,
-            self._clients,
-            self._ids,
-            *self._ranks.values(),
-        ):
-            part.forget()
+        for names in (self._journals, self._channels, self._clients):
+            names.forget()
+        for ranks in self._ranks.values():
+            ranks.forget()
+        self.memory.forget()
+        self._ids.forget()
         self._wheres.clear()
 
     def reset(self, meta: Mapping[str, str | bytes]) -> None:
@@ -111,7 +109,36 @@ class Writer:
             execute(FINDING, [self._finding(f) for f in batch.findings])
         if batch.tested:
             execute(TESTED, [(self._channels(plain(c)), rule, n) for (c, rule), n in batch.tested.items()])
+
+    def save(self) -> None:
+        """The rows and what the linker remembers belong to the checkpoint that the caller writes now."""
         self.memory.flush()
+        self.db.conn.execute("update tested set saved = n")
+        marks = {name: ranks.next_id() - 1 for name, ranks in self._ranks.items() if name != "operations"}
+        self.set_meta({"marks": json.dumps(marks)})
+
+    def rewind(self) -> None:
+        """Take back the rows that are ahead of the checkpoint.
+
+        Rows of messages and events are only ever added. Those of exchanges, operations and findings that are older
+        than the checkpoint may say what came after it: they will be told the same again, as it was the truth.
+        """
+        row = self.db.conn.execute("select value from meta where key = 'marks'").fetchone()
+        marks = json.loads(row[0]) if row else {}
+        for table, column in (("operations", "id"), ("exchanges", "request")):
+            self._take_back(table, column, marks.get("messages", 0))
+        for table, mark in marks.items():
+            self._take_back(table, "id", mark)
+        self.db.conn.execute("update tested set n = saved")
+        self._forget()
+
+    def _take_back(self, table: str, column: str, mark: int) -> None:
+        ranks = self._ranks.get(table)
+        if ranks is not None:
+            ranks.take_back(mark)
+        self.db.conn.execute(f"delete from {table} where {column} > ?", (mark,))
+        if ranks is not None:
+            ranks.settle()
 
     def write_present(self, present: Present) -> None:
         """What is open and undecided now, in place of what was said last; inside a transaction."""

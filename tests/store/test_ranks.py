@@ -29,7 +29,7 @@ def test_ranks_of_rows_that_come_in_any_order(
         for offset, (t, journal) in enumerate(orders)
     ]
     edges = [0, *sorted(c for c in cuts if c < len(arrivals)), len(arrivals)]
-    for start, end in zip(edges, edges[1:], strict=False):
+    for start, end in itertools.pairwise(edges):
         part = arrivals[start:end]
         with writer.transaction():
             writer.write(

@@ -100,7 +100,7 @@ def test_a_message_says_where_it_came_from(writer: Writer) -> None:
         "size": len(messages[0].raw), "era": "modern", "oddities": [], "http": None, "status": None,
     }  # fmt: skip
     assert rows[3]["exchange"] == "m3" and rows[3]["target"] is None
-    assert rows[4]["source"] == {"file": "a.mrj", "line": None, "flow": 3, "event": 0, "offset": None}
+    assert rows[4]["source"] == {"file": "scope.db", "line": None, "flow": 3, "event": 0, "offset": None}
     assert rows[4]["oddities"] == ["duplicate-key: params/a", "bom"]
     assert rows[4]["operation"] is None
 

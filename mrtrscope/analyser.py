@@ -1,0 +1,264 @@
+"""The one place where journals, the pipeline and SQLite meet; its owner holds the lock of the capture.
+
+Rows are written batch by batch. The checkpoint that an interrupted analysis goes on from is as large as what is under
+way, so it is written less often, when it costs a twentieth of the time between; rows that are ahead of it are taken
+back by whoever goes on (see `Writer.rewind`). Where going on is not possible (other code, a frame that came too late
+for its place, a journal that changed), everything is made anew in the same file, so that readers keep what they are
+looking at.
+"""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+import json
+import sqlite3
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from sqlite_utils import Database
+
+from mrtrscope.analyse import look
+from mrtrscope.frames import Frame
+from mrtrscope.pipeline import Pipeline
+from mrtrscope.recorder import boot_id
+from mrtrscope.sources import open_source
+from mrtrscope.sources.base import SourceError
+from mrtrscope.store import schema
+from mrtrscope.store.connect import open_database
+from mrtrscope.store.place import Place
+from mrtrscope.store.writer import Writer
+from mrtrscope.tail import WATERMARK
+from mrtrscope.timeline import Timeline
+
+BATCH = 5_000  # frames between two commits
+LIVE_SECONDS = 0.25  # a live batch is written after so long at the latest
+PAYS = 20  # a checkpoint is due when so many times its cost went by
+REMEMBERED = 50_000  # values of the linker's memory that wait for the next checkpoint
+
+
+class Analyser:
+    """late   why everything has to be made anew, "" while it need not"""
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self.late = ""
+        self._db = _open(place)
+        self._writer = Writer(self._db)
+        self._pipeline: Pipeline
+        self._meta = self._saved()
+        self._introduced: set[str] = set()
+        self._last: Frame | None = None
+        self._pending = 0  # frames fed since the last commit
+        self._saved_at = self._cost = 0.0
+
+    def __enter__(self) -> Analyser:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._db.close()
+
+    def read(self) -> None:
+        """Read what there is."""
+        if self.place.capture.is_dir():
+            self._read_folder()
+        else:
+            self._read_file()
+
+    def follow(self, stop: Callable[[], bool], tell: Callable[[int], None]) -> bool:
+        """Read what there is and what comes until `stop()`; False when everything has to be made anew.
+
+        tell   is told, again and again, the monotonic nanosecond before which everything written is in the rows
+        """
+        turned = time.monotonic()
+        due = turned + LIVE_SECONDS
+        with self._timeline() as timeline:
+            for frame in timeline.follow(stop):
+                now = time.monotonic()
+                if frame is not None:
+                    self._feed(frame, timeline)
+                if self._pending and (frame is None or now >= due or self._pending >= BATCH):
+                    self._commit(timeline, present=frame is None)
+                    due = time.monotonic() + LIVE_SECONDS
+                    tell(self._reached(timeline))
+                if frame is None:
+                    tell(int(turned * 1e9) - WATERMARK * 1000)
+                    turned = now
+                if timeline.late:
+                    self._restart(timeline.late)
+                    return False
+            self._commit(timeline, present=True, save=True)
+        return True
+
+    def _reached(self, timeline: Timeline) -> int:
+        """The monotonic nanosecond of the last frame, where it is of this run of the machine."""
+        boot = boot_id()
+        anchors = [(h.mono, h.wall) for h in timeline.headers.values() if boot and h.boot == boot]
+        if self._last is None or not anchors:
+            return 0
+        mono, wall = min(anchors)
+        return mono + self._last.t * 1000 - wall
+
+    def _read_folder(self) -> None:
+        while True:
+            seen = look(self.place.capture)
+            if _rewritten(str(self._meta.get("seen", "")), seen):
+                self._restart("a journal was changed or removed")
+            with self._timeline() as timeline:
+                _refuse_nothing(self.place.capture, timeline)
+                for frame in _undisturbed(timeline.read()):
+                    self._feed(frame, timeline)
+                    if self._pending >= BATCH:
+                        self._commit(timeline)
+                if not timeline.late:
+                    self._commit(timeline, present=True, save=True, seen=seen)
+                    return
+                self._restart(timeline.late)
+
+    def _read_file(self) -> None:
+        """A file is read as a whole whenever it changed."""
+        seen = look(self.place.capture)
+        with open_source(self.place.capture) as source:
+            self._begin(_salt(source.headers()))
+            for name, header in source.headers().items():
+                self._pipeline.source(name, header)
+            for frame in _undisturbed(source.frames()):
+                self._pipeline.feed(frame)
+                self._pending += 1
+                if self._pending >= BATCH:
+                    self._write({}, present=False, save=True)
+            self._write({"seen": seen, "trouble": json.dumps(source.trouble)}, present=True, save=True)
+
+    def _saved(self) -> dict[str, Any]:
+        """What the database says of itself; nothing when other code made it."""
+        if "meta" not in self._db.table_names():
+            return {}
+        meta = dict(self._db.conn.execute("select key, value from meta").fetchall())
+        same = all(meta.get(part) == version for part, version in schema.versions().items())
+        return meta if same else {}
+
+    def _timeline(self) -> Timeline:
+        """The capture's journals, from where the checkpoint stands; without a sound one, from their beginning."""
+        if "checkpoint" in self._meta:
+            try:
+                positions, introduced = json.loads(self._meta["positions"])
+                self._pipeline = Pipeline.restore(
+                    self._meta["checkpoint"], self._writer.memory, self._meta["salt"]
+                )
+                self._introduced = set(introduced)
+                timeline = Timeline(self.place.capture, positions)
+                with self._writer.transaction():
+                    self._writer.rewind()
+                return timeline
+            except (ValueError, KeyError, TypeError):
+                pass  # what cannot be read is made anew
+        timeline = Timeline(self.place.capture)
+        self._begin(_salt({name: header.raw for name, header in timeline.headers.items()}))
+        return timeline
+
+    def _begin(self, salt: bytes) -> None:
+        """Empty tables and a new pipeline."""
+        with self._writer.transaction():
+            self._writer.reset({"salt": salt})
+        self._pipeline = Pipeline(self._writer.memory, salt)
+        self._introduced, self._meta, self._pending = set(), {}, 0
+
+    def _restart(self, why: str) -> None:
+        """Forget the checkpoint, so that the next `_timeline` begins anew."""
+        self.late, self._meta = why, {}
+
+    def _feed(self, frame: Frame, timeline: Timeline) -> None:
+        if frame.journal not in self._introduced:
+            self._introduced.add(frame.journal)
+            self._pipeline.source(frame.journal, timeline.headers[frame.journal].raw)
+        self._pipeline.feed(frame)
+        self._pending += 1
+        self._last = frame
+
+    def _commit(
+        self, timeline: Timeline, *, present: bool = False, save: bool = False, seen: str = ""
+    ) -> None:
+        """Write the rows that are new; with them the checkpoint, when it is due or `save` says so."""
+        before = time.monotonic()
+        meta: dict[str, str | bytes] = {"seen": seen, "trouble": json.dumps(_trouble(timeline))}
+        due = before - self._saved_at >= PAYS * self._cost or self._writer.memory.waiting >= REMEMBERED
+        if save or due:
+            meta["checkpoint"] = self._pipeline.snapshot()
+            meta["positions"] = json.dumps([timeline.positions(), sorted(self._introduced)])
+            self._cost = time.monotonic() - before
+        self._write(meta, present=present, save=save or due)
+        if save or due:
+            self._meta |= meta
+            self._saved_at = time.monotonic()
+
+    def _write(self, meta: dict[str, str | bytes], *, present: bool, save: bool) -> None:
+        batch = self._pipeline.drain()
+        now = self._pipeline.finish() if present else None
+        with self._writer.transaction():
+            self._writer.write(batch)
+            if now is not None:
+                self._writer.write_present(now)
+            if save:
+                self._writer.save()
+            self._writer.set_meta(meta)
+        self._pending = 0
+
+
+def _open(place: Place) -> Database:
+    """The database for writing. One that is damaged goes, with all that belongs to it."""
+    db = None
+    try:
+        db = open_database(place.database, write=True)
+        db.table_names()
+    except sqlite3.OperationalError:
+        raise  # no room, no right: nothing that removing it would mend
+    except sqlite3.DatabaseError:
+        if db is not None:
+            db.close()
+        for ending in ("", "-wal", "-shm"):
+            place.database.with_name(place.database.name + ending).unlink(missing_ok=True)
+        db = open_database(place.database, write=True)
+    return db
+
+
+def _salt(headers: dict[str, dict[str, Any]]) -> bytes:
+    """A salt of this capture's own, the same whenever it is read: made of how its first journal begins."""
+    first = min(headers.items(), default=("", {}))
+    return hashlib.blake2b(json.dumps(first, sort_keys=True).encode(), digest_size=16).digest()
+
+
+def _undisturbed(frames: Iterable[Frame]) -> Iterator[Frame]:
+    """The frames, while the collector of cycles looks less often: what is made here mostly lives for a batch."""
+    before = gc.get_threshold()
+    gc.set_threshold(50_000, 20, 50)
+    try:
+        yield from frames
+    finally:
+        gc.set_threshold(*before)
+
+
+def _refuse_nothing(capture: Path, timeline: Timeline) -> None:
+    """SourceError when the folder holds no journal that can be read."""
+    if not timeline.headers:
+        with open_source(capture):  # says why
+            raise SourceError(f"{capture}: its journals came while it was looked at; try again")
+
+
+def _rewritten(before: str, now: str) -> bool:
+    """Whether a journal that was read is gone, or is not what it was: they only ever grow."""
+    files = json.loads(now)
+    return any(
+        name not in files or files[name][0] < size or (files[name][0] == size and files[name][1] != changed)
+        for name, (size, changed) in (json.loads(before) if before else {}).items()
+    )
+
+
+def _trouble(timeline: Timeline) -> list[str]:
+    """What could not be read, in words."""
+    torn = [
+        f"{name}: ends within a record; its last {size:,} bytes are no whole record and were passed over."
+        for name, size in sorted(timeline.torn.items())
+    ]
+    return [*timeline.problems.values(), *map(str, timeline.damage[:20]), *torn]

@@ -1,0 +1,146 @@
+"""What reading `scope.db` begins with: one state of it, its names, and how much there is of what."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Self
+
+from sqlite_utils import Database
+
+from mrtrscope import model
+from mrtrscope.store.names import split_key
+from mrtrscope.store.values import LEVELS, number
+
+
+class Base:
+    """One state of the database.
+
+    source   the capture as the user named it     database   where its rows are
+    """
+
+    def __init__(self, db: Database, source: Path) -> None:
+        self.db = db
+        self.source = source
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Look at the present state from now on."""
+        self.db.rollback()
+        self.db.conn.execute("begin")
+        self._journals = dict(self._rows("select id, name from journals"))
+        self._channels = dict(self._rows("select id, name from channels"))
+        self._clients = dict(self._rows("select id, name from clients"))
+        self._named: dict[int, int] = {}  # ids of messages to their numbers, as candidates of links need them
+
+    def close(self) -> None:
+        self.db.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def _rows(self, sql: str, values: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+        return iter(self.db.conn.execute(sql, values))
+
+    def _one(self, sql: str, values: tuple[Any, ...] = ()) -> Any:
+        row = self.db.conn.execute(sql, values).fetchone()
+        return row[0] if row else None
+
+    def name_of(self, key: str) -> str:
+        """The number of the message or event with this permanent key; the key itself when there is none."""
+        name, offset, part = split_key(key)
+        for table, letter in (("messages", "m"), ("events", "f")):
+            found = self._one(
+                f"select x.{letter} from {table} x join journals j on j.id = x.journal"
+                " where j.name = ? and x.offset = ? and x.part = ?", (name, offset, part),
+            )  # fmt: skip
+            if found is not None:
+                return f"{letter}{found}"
+        return key
+
+    def about(self, at: str) -> str:
+        """What stands at a number, in a few words: "answer to 3", "notification progress", "end of the process"."""
+        row = self.db.conn.execute(
+            "select kind, id_text, method from messages where m = ?", (number(at, "m"),)
+        ).fetchone()
+        if row is not None:
+            kind, id_text, method = row
+            if kind in ("response", "error"):
+                return f"{'answer' if kind == 'response' else 'error'} to {id_text or 'nothing'}"
+            return " ".join(filter(None, [kind, id_text, method]))
+        what = self._one("select what from events where f = ?", (number(at, "f"),))
+        return str(what or "").replace("-", " ")
+
+    def channels(self) -> Iterator[model.Channel]:
+        """The server sides seen, in order of appearance."""
+        for id, name, transport, modern, legacy, messages, operations, findings in self._rows(
+            "select c.id, c.name, c.transport, c.modern, c.legacy,"
+            " (select count(*) from messages where channel = c.id),"
+            " (select count(*) from operations where channel = c.id),"
+            " (select count(*) from findings where channel = c.id) from channels c order by c.id"
+        ):
+            era = "mixed" if modern and legacy else "modern" if modern else "legacy" if legacy else "unknown"
+            clients = [n for (n,) in self._rows(
+                "select distinct k.name from messages m join clients k on k.id = m.client where m.channel = ?", (id,)
+            )]  # fmt: skip
+            yield model.Channel(
+                name=name, transport=transport or "", era=era, messages=messages, operations=operations,
+                findings=findings, clients=clients,
+            )  # fmt: skip
+
+    def count(self, table: str) -> int:
+        """How many rows a table has."""
+        return int(self._one(f"select count(*) from {table}"))
+
+    def end(self) -> float | None:
+        """When the last thing happened that was recorded."""
+        found = [
+            self._one(f"select t from {t} order by {n} desc limit 1")
+            for t, n in (("messages", "m"), ("events", "f"))
+        ]
+        return max((t / 1e6 for t in found if t is not None), default=None)
+
+    def http_status(self, m: str) -> int | None:
+        """HTTP status of the answer to the request that a message came in."""
+        detail = self._one(
+            "select e.detail from messages m join events e on e.journal = m.journal and e.http = m.http"
+            " where m.m = ? and e.what = 'http-response' order by e.f desc limit 1", (number(m, "m"),),
+        )  # fmt: skip
+        status = json.loads(detail).get("status") if detail else None
+        return status if isinstance(status, int) else None
+
+    def counts(self) -> dict[str, int]:
+        """How much there is of everything."""
+        return {
+            **{
+                name: int(self._one(f"select count(*) from {name}"))
+                for name in ("messages", "operations", "findings")
+            },
+            **self.counts_of_noise(),
+        }
+
+    def counts_of_noise(self) -> dict[str, int]:
+        """Text in the place of messages that is none, event text that no blank line closed, and what we lost."""
+        return {
+            "non_messages": int(self._one("select count(*) from events where counts")),
+            "undelivered": int(self._one("select count(*) from events where what = 'sse-undelivered'")),
+            "gaps": int(self._one("select count(*) from events where what = 'gap'")),
+        }
+
+    def finding_counts(self) -> dict[str, int]:
+        """Findings by level."""
+        found = dict(self._rows("select level, count(*) from findings group by level"))
+        return {level: found.get(level, 0) for level in LEVELS}
+
+    def trouble(self) -> list[str]:
+        """What could not be read, in words."""
+        text = self._one("select value from meta where key = 'trouble'")
+        return list(json.loads(text)) if text else []
+
+    def tested(self) -> dict[str, int]:
+        """Rule -> how often it was exercised."""
+        return dict(self._rows("select rule, sum(n) from tested group by rule order by rule"))
