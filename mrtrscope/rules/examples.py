@@ -17,7 +17,8 @@ First line, all but `case` optional:
 Lines:
 
     c2s, s2c      a message. As an object it gets `jsonrpc`, and a modern request its `_meta`, where they are
-                  absent; as a string, or with "raw": true, it is sent as it stands
+                  absent, and params that are "…", or "… and a message", are those of an ordinary
+                  elicitation or sampling request; as a string, or with "raw": true, it is sent as it stands
     expect        true: the rule of this case is raised here; a list: these rules are
     t             seconds since the beginning; default: 0.1 after the line before
     handshake     a revision: initialize, its answer, initialized; `client`, `server`: their capabilities
@@ -49,6 +50,7 @@ EVERYTHING: dict[str, Any] = {
     "roots": {},
     "sampling": {"context": {}, "tools": {}},
 }
+FORM = {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]}
 CLIENT = {"name": "example-client", "version": "1.0"}
 SERVER = {"name": "example-server", "version": "1.0"}
 NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
@@ -167,11 +169,29 @@ def _spoken(head: dict[str, Any], line: dict[str, Any]) -> Iterator[tuple[str, A
         dir = next(d for d in ("c2s", "s2c", "stderr", "http") if d in line)
         body = line[dir]
         if type(body) is dict and dir in ("c2s", "s2c") and not line.get("raw"):
+            body = _unfolded(body)
             if modern and dir == "c2s" and "method" in body and "id" in body:
                 body = _completed(body, head)
             elif "jsonrpc" not in body:
                 body = {"jsonrpc": "2.0", **body}
         yield dir, body
+
+
+def _unfolded(body: dict[str, Any]) -> dict[str, Any]:
+    """The message with ordinary params where it has "…"."""
+    result = body.get("result")
+    questions = result.get("inputRequests") if type(result) is dict else None
+    if type(result) is dict and type(questions) is dict:
+        asked = {key: _unfolded(q) if type(q) is dict else q for key, q in questions.items()}
+        return {**body, "result": {**result, "inputRequests": asked}}
+    params = body.get("params")
+    if type(params) is not str or not params.startswith("…"):
+        return body
+    said = params.removeprefix("…").strip()
+    if body.get("method") == "sampling/createMessage":
+        block = {"type": "text", "text": said or "Name a town"}
+        return {**body, "params": {"messages": [{"role": "user", "content": block}], "maxTokens": 20}}
+    return {**body, "params": {"mode": "form", "message": said or "Really?", "requestedSchema": FORM}}
 
 
 def _completed(request: dict[str, Any], head: dict[str, Any]) -> dict[str, Any]:

@@ -46,6 +46,20 @@ def test_what_a_case_says_itself_stays() -> None:
     assert json.loads(row["line"])["params"]["_meta"][META + "protocolVersion"] == "2027-01-01"
 
 
+def test_an_ellipsis_stands_for_ordinary_params() -> None:
+    questions = {
+        "a": {"method": "elicitation/create", "params": "… Sure?"},
+        "b": {"method": "sampling/createMessage", "params": "…"},
+        "c": {"method": "roots/list"},
+        "d": "text",
+    }
+    ask = {"s2c": {"id": 1, "result": {"resultType": "input_required", "inputRequests": questions}}}
+    got = json.loads(rows(case(CALL, ask), "stdio")[1]["line"])["result"]["inputRequests"]
+    assert got["a"]["params"]["message"] == "Sure?" and got["a"]["params"]["mode"] == "form"
+    assert got["b"]["params"]["maxTokens"] == 20
+    assert (got["c"], got["d"]) == (questions["c"], "text")
+
+
 def test_raw_lines_and_text_are_sent_as_they_stand() -> None:
     got = rows(case({"c2s": {"id": 1, "method": "x"}, "raw": True}, {"s2c": "no json"}), "stdio")
     assert [row["line"] for row in got] == ['{"id": 1, "method": "x"}', "no json"]
