@@ -12,9 +12,14 @@ from typing import Protocol
 
 def digest(*parts: str | bytes) -> bytes:
     """16 bytes that stand for the parts; parts cannot run into each other."""
-    blobs = [part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part for part in parts]
-    sizes = ",".join([str(len(blob)) for blob in blobs])
-    return blake2b(b"".join([sizes.encode(), b":", *blobs]), digest_size=16).digest()
+    if len(parts) == 1:
+        data = parts[0]
+    else:
+        texts = [part if isinstance(part, str) else part.hex() for part in parts]
+        data = f"{'.'.join([str(len(text)) for text in texts])}:{''.join(texts)}"
+    return blake2b(
+        data if isinstance(data, bytes) else data.encode("utf-8", "surrogatepass"), digest_size=16
+    ).digest()
 
 
 class Memory(Protocol):

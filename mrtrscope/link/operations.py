@@ -303,11 +303,12 @@ def _accepted(exchange: Exchange, before: Ask) -> bool:
     return True
 
 
+_encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 _FIELDS = tuple(name for name in Operation.__slots__ if name != "last")
 
 
 def _dump(operation: Operation) -> str:
-    return json.dumps([getattr(operation, name) for name in _FIELDS], separators=(",", ":"))
+    return _encode([getattr(operation, name) for name in _FIELDS])
 
 
 def _load(text: str) -> Operation:

@@ -36,10 +36,10 @@ from mrtrscope.wire.events import ABSENT
 
 CANDIDATES = 256  # how many of those that stand first are listed
 HOT = 2048  # asks kept as objects; the others are read back from memory
-NO_STATE = b"-"
+NO_STATE = "-"
 
-# Files an ask stands in, from narrow to wide; see `_digests`.
-STATE_KEYS_ARGS, STATE_KEYS, STATE, KEYS_ARGS, ARGS, ISSUED = "ska", "sk", "s", "ka", "a", "issued"
+# Files an ask stands in; see `_Where`.
+STATE_KEYS_ARGS, STATE, KEYS_ARGS, ARGS, ISSUED = FILES = "ska", "s", "ka", "a", "issued"
 
 
 class Retries:
@@ -61,9 +61,10 @@ class Retries:
         """Remember an input_required result for the retries to come."""
         self._keep(ask)
         self._memory.set("ask", digest(ask.key), dump(ask))
-        keys = _digests(channel, ask.method, ask.target, ask.state, ask.questions, ask.arguments)
-        for space, key in keys.items():
-            self._memory.add(space, key, ask.key)
+        where = _Where(channel, ask.method, ask.target, ask.state, ask.questions, ask.arguments)
+        for space in FILES:
+            if space != ISSUED or ask.state is not ABSENT:
+                self._memory.add(space, where.key(space), ask.key)
 
     def ask(self, key: str) -> Ask | None:
         """The ask whose answer message has this key."""
@@ -91,7 +92,7 @@ class Retries:
         if state is ABSENT and answers is ABSENT:
             return None  # a fresh call, or a retry that cannot be told from one
         keys = answers if type(answers) is dict else {}
-        where = _digests(channel, exchange.method, exchange.target, state, keys, exchange.arguments)
+        where = _Where(channel, exchange.method, exchange.target, state, keys, exchange.arguments)
         if state is ABSENT:
             return self._without_state(exchange, where, keys)
         return (
@@ -100,35 +101,28 @@ class Retries:
             or self._with_state_never_issued(exchange, where, keys)
         )
 
-    def _with_issued_state(
-        self, exchange: Exchange, where: dict[str, bytes], keys: dict[str, Any]
-    ) -> Link | None:
+    def _with_issued_state(self, exchange: Exchange, where: _Where, keys: dict[str, Any]) -> Link | None:
         """The state was issued for this very method and target."""
-        for space, evidence in (
-            (STATE_KEYS_ARGS, ("state", "keys", "arguments")),
-            (STATE_KEYS, ("state", "keys")),
-            (STATE, ("state",)),
-        ):
-            asks, total = self._find(space, where[space], exchange.client)
-            if not asks:
-                continue
-            more: tuple[str, ...] = ()
-            if space == STATE:
-                stale = self._stale(exchange, asks, where, keys)
-                if stale is not None:
-                    return stale
-                asks, more = _best(asks, exchange, keys)
-            return self._choose(exchange, asks, total, evidence + more, EXACT, 3)
-        return None
+        asks, total = self._find(STATE_KEYS_ARGS, where.key(STATE_KEYS_ARGS), exchange.client)
+        if asks:
+            return self._choose(exchange, asks, total, ("state", "keys", "arguments"), EXACT, 3)
+        asks, total = self._find(STATE, where.key(STATE), exchange.client)
+        if not asks:
+            return None
+        stale = self._stale(exchange, asks, where, keys)
+        if stale is not None:
+            return stale
+        best, evidence = _best(asks, exchange, keys)
+        return self._choose(
+            exchange, best, len(best) if total <= CANDIDATES else total, ("state", *evidence), EXACT, 3
+        )
 
-    def _stale(
-        self, exchange: Exchange, asks: list[Ask], where: dict[str, bytes], keys: dict[str, Any]
-    ) -> Link | None:
+    def _stale(self, exchange: Exchange, asks: list[Ask], where: _Where, keys: dict[str, Any]) -> Link | None:
         """An older round's state with the answers to another round of the same chain."""
         if not keys or any(keys.keys() & ask.questions.keys() for ask in asks):
             return None
         chains = {ask.operation for ask in asks}
-        others, _ = self._find(KEYS_ARGS, where[KEYS_ARGS], exchange.client)
+        others, _ = self._find(KEYS_ARGS, where.key(KEYS_ARGS), exchange.client)
         meant = [ask for ask in others if ask.operation in chains and ask.state != exchange.request_state]
         if not meant:
             return None
@@ -138,13 +132,11 @@ class Retries:
             exchange, meant, len(meant), ("keys", "arguments"), SUSPECT, 2, (Difference(what, text),)
         )
 
-    def _without_state(
-        self, exchange: Exchange, where: dict[str, bytes], keys: dict[str, Any]
-    ) -> Link | None:
+    def _without_state(self, exchange: Exchange, where: _Where, keys: dict[str, Any]) -> Link | None:
         """No state came: either none was issued, or it was dropped. Arguments have to be equal."""
         if not keys:
             return None
-        asks, total = self._find(STATE_KEYS_ARGS, where[STATE_KEYS_ARGS], exchange.client)
+        asks, total = self._find(STATE_KEYS_ARGS, where.key(STATE_KEYS_ARGS), exchange.client)
         if asks:
             return self._choose(exchange, asks, total, ("no-state", "keys", "arguments"), INFERRED, 2)
         asks, total, evidence = self._by_arguments(exchange, where, keys)
@@ -158,11 +150,9 @@ class Retries:
         dropped = Difference("state-dropped", "requestState was issued and did not come back")
         return self._choose(exchange, asks, max(total, len(asks)), evidence, SUSPECT, 2, (dropped,))
 
-    def _with_state_of_another_target(
-        self, channel: str, exchange: Exchange, where: dict[str, bytes]
-    ) -> Link | None:
+    def _with_state_of_another_target(self, channel: str, exchange: Exchange, where: _Where) -> Link | None:
         """The state was issued on this channel, but for another method or target."""
-        asks, total = self._find(ISSUED, where[ISSUED], exchange.client)
+        asks, total = self._find(ISSUED, where.key(ISSUED), exchange.client)
         asks = [ask for ask in asks if (ask.method, ask.target) != (exchange.method, exchange.target)]
         if not asks:
             return None
@@ -171,7 +161,7 @@ class Retries:
         return self._choose(exchange, asks, max(total, len(asks)), ("state",), SUSPECT, 3, (moved,))
 
     def _with_state_never_issued(
-        self, exchange: Exchange, where: dict[str, bytes], keys: dict[str, Any]
+        self, exchange: Exchange, where: _Where, keys: dict[str, Any]
     ) -> Link | None:
         """A state that nobody issued: changed on the way, or invented. Arguments have to be equal."""
         asks, total, evidence = self._by_arguments(exchange, where, keys)
@@ -186,12 +176,12 @@ class Retries:
         return self._choose(exchange, asks, max(total, len(asks)), evidence, SUSPECT, 2, named=True)
 
     def _by_arguments(
-        self, exchange: Exchange, where: dict[str, bytes], keys: dict[str, Any]
+        self, exchange: Exchange, where: _Where, keys: dict[str, Any]
     ) -> tuple[list[Ask], int, tuple[str, ...]]:
-        asks, total = self._find(KEYS_ARGS, where[KEYS_ARGS], exchange.client)
+        asks, total = self._find(KEYS_ARGS, where.key(KEYS_ARGS), exchange.client)
         if asks and keys:
             return asks, total, ("keys", "arguments")
-        asks, total = self._find(ARGS, where[ARGS], exchange.client)
+        asks, total = self._find(ARGS, where.key(ARGS), exchange.client)
         return asks, total, ("arguments",)
 
     def _find(self, space: str, key: bytes, client: Client) -> tuple[list[Ask], int]:
@@ -255,48 +245,60 @@ def _state_difference(issued: Any, came: Any) -> Difference:
 
 
 def _best(asks: list[Ask], exchange: Exchange, keys: dict[str, Any]) -> tuple[list[Ask], tuple[str, ...]]:
-    """Those that agree most, where the state is equal and the keys are not: keys that meet, then arguments."""
+    """Those that agree most, where the state is equal: equal keys, else keys that meet, then equal arguments."""
     evidence: tuple[str, ...] = ()
-    if meeting := [ask for ask in asks if keys.keys() & ask.questions.keys()]:
+    if equal := [ask for ask in asks if keys.keys() == ask.questions.keys()]:
+        asks, evidence = equal, ("keys",)
+    elif meeting := [ask for ask in asks if keys.keys() & ask.questions.keys()]:
         asks = meeting
     wanted = canonical(exchange.arguments)
     if equal := [ask for ask in asks if canonical(ask.arguments) == wanted]:
-        asks, evidence = equal, ("arguments",)
+        asks, evidence = equal, (*evidence, "arguments")
     return asks, evidence
 
 
-def _digests(
-    channel: str, method: str, target: str, state: Any, keys: Iterable[str], arguments: Any
-) -> dict[str, bytes]:
-    """The digest under which each file has this ask, or has what this retry looks for."""
-    text = _state_text(state)
-    base = digest(channel, method, target)
-    asked = canonical(sorted(keys))
-    args = canonical(arguments)
-    with_state = digest(base, text)
-    with_keys = digest(with_state, asked)
-    found = {
-        STATE_KEYS_ARGS: digest(with_keys, args),
-        STATE_KEYS: with_keys,
-        STATE: with_state,
-        KEYS_ARGS: digest(base, "keys", asked, args),
-        ARGS: digest(base, "arguments", args),
-    }
-    if state is not ABSENT:
-        found[ISSUED] = where_issued(channel, state)
-    return found
+class _Where:
+    """Under which digest each file has this ask, or has what this retry looks for; reckoned when asked for."""
+
+    __slots__ = ("arguments", "asked", "base", "channel", "state")
+
+    def __init__(
+        self, channel: str, method: str, target: str, state: Any, keys: Iterable[str], arguments: Any
+    ) -> None:
+        self.channel = channel
+        self.base = f"{len(channel)}.{len(method)}:{channel}{method}{target}"
+        self.state = _state_text(state)
+        self.asked = canonical(sorted(keys))
+        self.arguments = canonical(arguments)
+
+    def key(self, space: str) -> bytes:
+        """The digest in the file `space`."""
+        if space == STATE_KEYS_ARGS:
+            return digest(self.base, self.state, self.asked, self.arguments)
+        if space == STATE:
+            return digest(self.base, self.state)
+        if space == KEYS_ARGS:
+            return digest(self.base, self.asked, self.arguments)
+        if space == ARGS:
+            return digest(self.base, self.arguments)
+        return digest(self.channel, self.state)
 
 
 def where_issued(channel: str, state: Any) -> bytes:
     """The digest under which the file ISSUED has all results of a channel that carried this state."""
-    return digest(channel, "issued", _state_text(state))
+    return digest(channel, _state_text(state))
 
 
-def _state_text(state: Any) -> bytes:
-    return NO_STATE if state is ABSENT else b"=" + canonical(state).encode("utf-8", "surrogatepass")
+def _state_text(state: Any) -> str:
+    if type(state) is str:
+        return "s" + state
+    return NO_STATE if state is ABSENT else "j" + canonical(state)
 
 
 # -- the form in which an ask outlives the process
+
+
+_encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
 
 def dump(ask: Ask) -> str:
@@ -307,7 +309,7 @@ def dump(ask: Ask) -> str:
     fields["client"] = [client.peer, client.credential.hex(), client.info, client.host, client.subject.hex()]
     if ask.state is not ABSENT:
         fields["state"] = ask.state
-    return json.dumps(fields, separators=(",", ":"))
+    return _encode(fields)
 
 
 def load(text: str) -> Ask:
