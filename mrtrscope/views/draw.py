@@ -208,7 +208,7 @@ class _Page:
         group.items.append(
             Text(
                 x,
-                p.y - 9,
+                p.y - 9 - p.loose,
                 p.label,
                 LABEL,
                 role,
@@ -223,7 +223,7 @@ class _Page:
         self._beside(p, group, a, b)
 
     def _under(self, p: Placed, group: Group, low: float, high: float, right: bool) -> None:
-        y = p.y + (24 if p.row.kind in ("ask", "reply") else 17)
+        y = p.y + (24 if p.row.kind in ("ask", "reply") else 17 + p.loose)
         for kind, name, text in p.under:
             size, fixed = (SMALL - 0.5, True) if kind == "item" else (SMALL, False)
             if name:
@@ -284,7 +284,7 @@ class _Page:
                 Box(left + off, p.y - 14 + off, right - left - 2 * off, 26, "frame", "frame-line", 6)
             )
         low, high = self.cols.x[p.row.source] + 30, self.cols.x[p.row.target] - 10
-        label = metrics.cut(p.label, high - low, layout.small)
+        label = metrics.cut(p.label, high - low, layout.small_bold)
         group.items.append(
             Text((low + high) / 2, p.y + 2, label, SMALL, "muted", "middle", True, area=(low, high))
         )
@@ -296,15 +296,15 @@ class _Page:
         group.items.append(Path([(x, p.y), (x, p.y)], "cancel", 2, head="cross"))
         if p.row.source == ids[-1]:
             low, high = (self.cols.x[ids[-2]] + 30 if len(ids) > 1 else left), x - 16
-            text = metrics.cut(p.label, high - low, layout.small)
+            text = metrics.cut(p.label, high - low, layout.small_bold)
             group.items.append(Text(high, p.y + 4, text, SMALL, "cancel", "end", True, area=(low, high)))
         elif p.row.source == ids[0]:
             low, high = x + 16 + SLOT * self.used, right
-            text = metrics.cut(p.label, high - low, lambda t: metrics.width(t, SMALL, bold=True))
+            text = metrics.cut(p.label, high - low, layout.small_bold)
             group.items.append(Text(low, p.y + 4, text, SMALL, "cancel", "start", True, area=(low, high)))
         else:
             low, high = left, x - 16
-            text = metrics.cut(p.label, high - low, lambda t: metrics.width(t, SMALL, bold=True))
+            text = metrics.cut(p.label, high - low, layout.small_bold)
             group.items.append(Text(high, p.y + 4, text, SMALL, "cancel", "end", True, area=(low, high)))
 
     # ---- states
@@ -382,8 +382,8 @@ class _Page:
         y = (top + end) / 2 - 15 * (len(lines) - 1) / 2 + 4
         for text, role, fixed in lines:
             bold = role == "suspect"
-            measure = layout.mono if fixed else layout.small
-            shown = metrics.cut(text, (high - low) * (0.92 if bold else 1), measure)
+            measure = layout.mono if fixed else layout.small_bold if bold else layout.small
+            shown = metrics.cut(text, high - low, measure)
             size = SMALL - 0.5 if fixed else SMALL
             group.items.append(Text(low, y, shown, size, role, mono=fixed, bold=bold, area=(low, high)))
             y += 15

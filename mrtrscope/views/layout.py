@@ -25,6 +25,7 @@ _NEAR, _FAR = (235.0, 350.0), (330.0, 470.0)  # least and most between answerers
 
 small = partial(metrics.width, size=SMALL)
 mono = partial(metrics.width, size=SMALL - 0.5, mono=True)
+small_bold = partial(metrics.width, size=SMALL, bold=True)
 label_width = partial(metrics.width, size=LABEL, bold=True)
 
 
@@ -37,6 +38,7 @@ class Placed:
     height: float
     label: str
     under: list[tuple[str, str, str]]  # kind, name, text
+    loose: float = 0  # room between the arrow and its texts, for what stands on the arrow
     top: float = 0
     y: float = 0
     opens: list[Span] = field(default_factory=list)
@@ -127,8 +129,9 @@ def _row(row: Row, index: int, cols: Columns, used: int) -> Placed:
     label = metrics.cut(row.label, high - low, label_width)
     pad = 20 if row.kind in ("ask", "reply") and row.lines else 0
     under = fold_lines(row.lines, high - low - pad)
-    height = 34 + LEADING * len(under) + (pad + 2 if under else 0) + (6 if under or row.kind == "fold" else 4)
-    return Placed(row, index, height, label, under)
+    loose = 4.0 if row.marks or row.kind == "fold" else 0.0
+    height = 38 + 2 * loose + LEADING * len(under) + (pad + 4 if under else 0)
+    return Placed(row, index, height, label, under, loose=loose)
 
 
 def fold_lines(lines: list[Line], room: float) -> list[tuple[str, str, str]]:
@@ -212,7 +215,7 @@ def place(page: list[Placed], top: float) -> float:
         head = _HEAD_ROOM * len(p.opens)
         foot = (_FOOT_ROOM + _BETWEEN) * len(p.closes)
         still = p.row.kind in ("gap", "end", "rounds")
-        p.y = top + head + ((p.height - head - foot) / 2 if still else 27)
+        p.y = top + head + ((p.height - head - foot) / 2 if still else 27 + p.loose)
         top += p.height
     return top
 

@@ -1,0 +1,138 @@
+"""Geometry: no label overlaps another, or leaves its column or the picture. Told from the layout, for every font."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mrtrscope.views.build import build
+from mrtrscope.views.draw import draw
+from mrtrscope.views.scene import OperationDetail
+from mrtrscope.views.shapes import Box, Page, Text
+from mrtrscope.views.writers.png import plain
+from tests.views import nasty, scenes
+from tests.views.scenes import ACCEPT, CONFIRM, Script
+
+NASTY = st.integers(0, len(nasty.ALL) - 1).map(nasty.ALL.__getitem__)
+LABEL = st.one_of(st.text(max_size=40), NASTY)
+
+
+def faults(page: Page) -> list[str]:
+    """What is wrong with the places of the texts of a page, in words."""
+    texts = list(page.texts())
+    found = []
+    for text in texts:
+        left, top, right, bottom = text.box
+        if left < -0.5 or top < -0.5 or right > page.width + 0.5 or bottom > page.height + 0.5:
+            found.append(f"outside the picture: {text}")
+        if text.area is not None and (left < text.area[0] - 0.5 or right > text.area[1] + 0.5):
+            found.append(f"outside its column {text.area}: {text}")
+    texts.sort(key=lambda t: t.box[1])
+    for i, one in enumerate(texts):
+        for other in texts[i + 1 :]:
+            if other.box[1] >= one.box[3]:
+                break
+            if overlap(one, other):
+                found.append(f"overlap: {one} {other}")
+    chips = [
+        (b.x, b.y, b.x + b.w, b.y + b.h)
+        for g in page.groups
+        for b in g.items
+        if isinstance(b, Box) and b.fill == "chip"
+    ]
+    return found + [f"under a chip {chip}: {t}" for chip in chips for t in texts if crosses(chip, t.box)]
+
+
+def crosses(chip: tuple[float, float, float, float], text: tuple[float, float, float, float]) -> bool:
+    """True when a text lies partly under a chip, and is not the one that stands in it."""
+    wide = min(chip[2], text[2]) - max(chip[0], text[0])
+    high = min(chip[3], text[3]) - max(chip[1], text[1])
+    inside = chip[0] <= text[0] and text[2] <= chip[2] and chip[1] <= text[1] + 1 and text[3] <= chip[3] + 1
+    return wide > 0.5 and high > 0.5 and not inside
+
+
+def overlap(one: Text, other: Text) -> bool:
+    if not one.text.strip() or not other.text.strip():
+        return False
+    a, b = one.box, other.box
+    return min(a[2], b[2]) - max(a[0], b[0]) > 0.5 and min(a[3], b[3]) - max(a[1], b[1]) > 0.5
+
+
+@pytest.mark.parametrize("unfold", [False, True], ids=["folded", "unfolded"])
+@pytest.mark.parametrize("width", [None, 640.0, 1600.0])
+@pytest.mark.parametrize("name", scenes.ALL)
+def test_labels_stand_apart(name: str, width: float | None, unfold: bool) -> None:
+    for page in draw(build(scenes.ALL[name](), unfold=unfold), width=width):
+        assert faults(page) == []
+
+
+@pytest.mark.parametrize("name", ["scripts", "long-labels"])
+def test_labels_stand_apart_where_letters_are_spelled_out(name: str) -> None:
+    for page in draw(plain(build(scenes.ALL[name]()))):
+        assert faults(page) == []
+
+
+def made(words: list[str], texts: list[str]) -> OperationDetail:
+    """An operation in which every name and text is somebody else's."""
+    name, key, field, arg = (words * 4)[:4]
+    message, answer, error = (texts * 3)[:3]
+    form = {key: {"method": "elicitation/create", "params": {"message": message, "requestedSchema": {
+        "type": "object", "properties": {field: {"type": "string", "title": answer}}}}}}  # fmt: skip
+    script = Script(name, {arg: answer}).ask(form, message)
+    script.note("notifications/progress", message=error, progress=1).note(
+        "notifications/message", data=answer
+    )
+    script.retry(
+        {key: {"action": "accept", "content": {field: answer}}}, error, grade="suspect", differences=(error,)
+    )
+    return script.fail(-1, error).detail(client=name, server=key)
+
+
+@settings(max_examples=60)
+@given(st.lists(LABEL, min_size=1, max_size=4), st.lists(LABEL, min_size=1, max_size=3))
+def test_no_label_can_break_the_layout(words: list[str], texts: list[str]) -> None:
+    for page in draw(build(made(words, texts))):
+        assert faults(page) == []
+
+
+def test_a_thousand_arrows_make_pages_that_hold_every_row() -> None:
+    scene = build(scenes.many_arrows(1000), unfold=True)
+    pages = draw(scene)
+    assert len(pages) > 5
+    ids = [group.id for page in pages for group in page.groups]
+    assert len(ids) == len(set(ids))
+    for row in scene.rows:
+        assert sum(id.endswith(f"-{row.id}") for id in ids) == 1, row.id
+    for page in pages:
+        assert page.height <= 3000
+        assert faults(page) == []
+
+
+def test_a_ribbon_that_crosses_pages_goes_on_to_the_next() -> None:
+    script = Script()
+    for _ in range(12):
+        script.ask(CONFIRM, "the same").retry(ACCEPT, "the same", 1.0)
+    scene = build(script.done().detail(), unfold=True)
+    pages = draw(scene, page_height=900)
+    assert len(pages) > 3
+    for ribbon, (a, b) in ((r, (r.start, r.stop)) for r in scene.ribbons):
+        on = [p for p in pages if any(g.id.endswith(ribbon.id) for g in p.groups)]
+        rows = [
+            next(p for p in pages if f"{p.id}-{scene.rows[i].id}" in {g.id for g in p.groups}) for i in (a, b)
+        ]
+        assert on and on[0] is rows[0] and on[-1] is rows[1]
+
+
+def test_width_is_kept_where_there_is_room() -> None:
+    assert [draw(build(scenes.asks_once()), width=w)[0].width for w in (900.0, 1600.0)] == pytest.approx(
+        [900.0, 1600.0]
+    )
+
+
+def test_frames_do_not_cross() -> None:
+    scene = build(scenes.five_rounds())
+    for one, other in combinations(scene.spans, 2):
+        assert one.last < other.first or other.last < one.first
