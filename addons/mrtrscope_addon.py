@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from mitmproxy.connection import Client
     from mitmproxy.flow import Flow
     from mitmproxy.proxy.layer import NextLayer
+    from mitmproxy.proxy.server_hooks import ServerConnectionHookData
 
 logger = logging.getLogger(__name__)
 
@@ -232,6 +233,7 @@ class MrtrScope:
     def client_disconnected(self, client: Client) -> None:
         if self.recording:
             self.recording.http.client_disconnected(client)
+            self.recording.stdio.client_disconnected(client)
 
     async def _settle_request(self, flow: http.HTTPFlow) -> None:
         await _passed_on(flow)
@@ -245,15 +247,31 @@ class MrtrScope:
 
     # stdio sessions of `mrtrscope wrap --via`
 
+    def server_connect(self, data: ServerConnectionHookData) -> None:
+        if isinstance(data.client.proxy_mode, Socks5Mode) and (recording := self.recording or self._start()):
+            recording.stdio.resolve(data)
+
     def next_layer(self, nextlayer: NextLayer) -> None:
         """A stdio session is bytes, whatever they look like: some begin like HTTP or TLS."""
         context = nextlayer.context
-        if ctx.options.mrtrscope_stdio and isinstance(context.client.proxy_mode, Socks5Mode):
-            nextlayer.layer = layers.TCPLayer(context)
+        if isinstance(context.client.proxy_mode, Socks5Mode) and (
+            recording := self.recording or self._start()
+        ):
+            recording.stdio.resolve(context)
+            if self._is_stdio(context.client):
+                nextlayer.layer = layers.TCPLayer(context)
 
     def tcp_start(self, flow: tcp.TCPFlow) -> None:
-        if ctx.options.mrtrscope_stdio and (recording := self.recording or self._start()):
+        if self._is_stdio(flow.client_conn) and (recording := self.recording or self._start()):
             recording.stdio.tcp_start(flow)
+
+    def _is_stdio(self, client: Client) -> bool:
+        """Whether `wrap --via` is at the other end: it said so, or we were told that nobody else comes here."""
+        if not isinstance(client.proxy_mode, Socks5Mode):
+            return False
+        return bool(ctx.options.mrtrscope_stdio) or (
+            self.recording is not None and self.recording.stdio.knows(client)
+        )
 
     def tcp_message(self, flow: tcp.TCPFlow) -> None:
         if self.recording:

@@ -5,10 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from time import monotonic_ns
 from typing import Any
+from urllib.parse import unquote
 
 from mrtrscope.frames import DATA, END, OPEN, SENT
 from mrtrscope.recorder import Journal
-from mrtrscope.tap_records import FlowIds, Recorder, address, guarded, payload
+from mrtrscope.tap_records import FlowIds, Recorder, guarded, payload
+
+VIA_SUFFIX = ".wrap.mrtrscope.invalid"
+"""What `wrap --via` (see `via`) asks to be connected with ends so; the channel's name stands before it."""
+
+
+def channel_of(host: str) -> str | None:
+    """The channel's name out of a host name that `wrap --via` made; None for any other host name."""
+    if not host.endswith(VIA_SUFFIX):
+        return None
+    return unquote(host.removesuffix(VIA_SUFFIX), errors="backslashreplace")
 
 
 class StdioTap(Recorder):
@@ -20,6 +31,31 @@ class StdioTap(Recorder):
     def __init__(self, journal: Journal, numbers: Callable[[], int], ids: FlowIds) -> None:
         super().__init__(journal, numbers, ids)
         self._sessions: dict[str, _Session] = {}
+        self._names: dict[str, str] = {}  # client connection -> channel, until its flow begins
+
+    @guarded
+    def resolve(self, connection: Any) -> None:
+        """Where `wrap` gave the channel's name, put in the address that it means.
+
+        `connection` has the `client` and the `server` that mitmproxy will connect to: a moment before it does, or,
+        with connection_strategy=lazy, when the first bytes came.
+        """
+        if connection.server.address is None:
+            return
+        host, port, *_ = connection.server.address
+        name = channel_of(host)
+        if name is not None:
+            self._names[connection.client.id] = name
+            connection.server.address = ("127.0.0.1", port)
+
+    def knows(self, client: Any) -> bool:
+        """Whether this connection is one that `wrap` announced."""
+        return client.id in self._names
+
+    @guarded
+    def client_disconnected(self, client: Any) -> None:
+        """The connection is gone; perhaps it never became a session."""
+        self._names.pop(client.id, None)
 
     @guarded
     def tcp_start(self, flow: Any) -> None:
@@ -27,7 +63,7 @@ class StdioTap(Recorder):
         number = self._next()
         session = self._sessions[flow.id] = _Session(number)
         self._ids.add(number, flow.id)
-        opened = {"client": address(flow.client_conn.peername), "flow": flow.id}
+        opened = {"flow": flow.id, "channel": self._names.get(flow.client_conn.id) or "stdio"}
         self.journal.append(session.i, OPEN, monotonic_ns(), payload(opened))
 
     @guarded

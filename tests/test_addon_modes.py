@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import ssl
 import subprocess
@@ -11,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from mrtrscope import via
+from mrtrscope.tap_stdio import VIA_SUFFIX, channel_of
 from tests.conftest import wait_until
 from tests.peers import h2_peer
 from tests.peers.mitm import ADDON, Mitm
@@ -210,6 +213,43 @@ def test_a_stdio_session_is_bytes(tmp_path: Path, first: bytes) -> None:
     assert b"".join(f.data for f in frames if f.lane.endswith("i") and f.kind == "data") == first
     assert b"".join(f.data for f in frames if f.lane.endswith("o") and f.kind == "data") == b"one\xfftwo"
     assert {f.data for f in frames if f.kind == "end"} == {b'{"by":"client"}', b'{"by":"server"}'}
+
+
+@pytest.mark.parametrize("name", ["files", "a server.é%", "x" * 100])
+@pytest.mark.parametrize("strategy", ["eager", "lazy"])
+def test_wrap_tells_the_channel(tmp_path: Path, name: str, strategy: str) -> None:
+    """As a user would: the wrapped server behind a mitmproxy that a person looks at."""
+    with Mitm(tmp_path, "--mode", "socks5", "--set", f"connection_strategy={strategy}") as mitm:
+        command = [
+            sys.executable,
+            "-m",
+            "mrtrscope",
+            "wrap",
+            "--via",
+            f"127.0.0.1:{mitm.port}",
+            "--name",
+            name,
+        ]
+        echo = "import sys; [print(line, end='', flush=True) for line in sys.stdin]; sys.exit(7)"
+        done = subprocess.run(
+            [*command, "--", sys.executable, "-c", echo],
+            input=QUESTION + b"\nnoise\n",
+            capture_output=True,
+            timeout=60,
+        )
+        assert done.stdout == QUESTION + b"\nnoise\n", done.stderr
+        assert done.returncode == 7
+        frames = wait_until(lambda: (f := mitm.frames()) and sum(x.kind == "end" for x in f) == 2 and f)
+    (opened,) = [json.loads(f.data) for f in frames if f.kind == "open"]
+    assert opened["channel"] == name
+    for role in "io":
+        assert b"".join(f.data for f in frames if f.lane.endswith(role) and f.kind == "data") == done.stdout
+
+
+def test_the_name_is_spelt_as_wrap_spells_it() -> None:
+    assert VIA_SUFFIX == via.SUFFIX
+    assert channel_of("a%20b%2Ec" + via.SUFFIX) == "a b.c"
+    assert channel_of("example.com") is None
 
 
 EDIT_TCP = """

@@ -147,36 +147,65 @@ def test_stdio_with_a_target_is_a_usage_error() -> None:
     assert "leave --target out" in done.stderr
 
 
-def test_an_option_that_mitmproxy_does_not_know(tmp_path: Path) -> None:
-    done = mrtrscope("proxy", "--capture", str(tmp_path), "--listen", "0", "--", "--set", "no_such_option=1")
+def test_a_mode_that_mitmproxy_does_not_know(tmp_path: Path) -> None:
+    done = mrtrscope("proxy", "--capture", str(tmp_path), "--listen", "0", "--", "--mode", "sideways")
     assert done.returncode == 2
-    assert "no_such_option" in done.stdout + done.stderr
+    assert "sideways" in done.stdout + done.stderr
 
 
-def options(*args: str) -> dict[str, str]:
-    """What mitmproxy says its options are."""
-    done = mrtrscope("proxy", *args, "--options")
+TELL = """
+import json
+from mitmproxy import ctx
+def running():
+    with open({path!r}, "w", encoding="utf-8") as file:
+        json.dump({{name: getattr(ctx.options, name) for name in ctx.options.keys()}}, file)
+    ctx.master.shutdown()
+"""
+
+
+def options(folder: Path, *args: str, given: tuple[str, ...] = ()) -> dict[str, Any]:
+    """The options that mitmproxy runs with."""
+    told, script = folder / "options.json", folder / "tell.py"
+    script.write_text(TELL.format(path=str(told)), encoding="utf-8")
+    ours = ["--capture", str(folder / "capture"), "--listen", "0", *args]
+    confdir = ("--set", f"confdir={folder / 'conf'}")
+    done = mrtrscope("proxy", *ours, "--", "-s", str(script), *confdir, *given)
     assert done.returncode == 0, done.stderr
-    lines = [line.split(": ", 1) for line in done.stdout.splitlines() if line[:1].isalpha() and ": " in line]
-    return dict(lines)
+    found: dict[str, Any] = json.loads(told.read_text(encoding="utf-8"))
+    return found
 
 
+@pytest.mark.live
 def test_what_it_sets_up(tmp_path: Path) -> None:
-    http = options("--capture", str(tmp_path), "--listen", "0", "--")
+    http = options(tmp_path)
     assert http["connection_strategy"] == "lazy"
-    assert int(http["tcp_timeout"]) > 86400
-    assert http["store_streamed_bodies"] == "false"
-    assert http["mrtrscope_capture"] == str(tmp_path)
-    web = options("--capture", str(tmp_path), "--listen", "0", "--web", "--")
-    assert web["store_streamed_bodies"] == "true"
-    stdio = options("--capture", str(tmp_path), "--listen", "0", "--stdio", "--")
-    assert (stdio["connection_strategy"], stdio["mrtrscope_stdio"]) == ("eager", "true")
+    assert http["tcp_timeout"] > 86400
+    assert http["store_streamed_bodies"] is False
+    assert http["mrtrscope_capture"] == str(tmp_path / "capture")
+    assert http["listen_host"] == "127.0.0.1"
 
 
+@pytest.mark.live
+def test_what_it_sets_up_for_the_browser(tmp_path: Path) -> None:
+    port = free_port()
+    web = options(tmp_path, "--web", given=("--no-web-open-browser", "--set", f"web_port={port}"))
+    assert web["store_streamed_bodies"] is True
+
+
+@pytest.mark.live
+def test_what_it_sets_up_for_stdio(tmp_path: Path) -> None:
+    stdio = options(tmp_path, "--stdio")
+    assert (stdio["mode"], stdio["connection_strategy"], stdio["mrtrscope_stdio"]) == (
+        ["socks5"],
+        "eager",
+        True,
+    )
+
+
+@pytest.mark.live
 def test_the_user_has_the_last_word(tmp_path: Path) -> None:
-    given = ["--set", "connection_strategy=eager", "--set=tcp_timeout=5"]
-    own = options("--capture", str(tmp_path), "--listen", "0", "--", *given)
-    assert (own["connection_strategy"], own["tcp_timeout"]) == ("eager", "5")
+    own = options(tmp_path, given=("--set", "connection_strategy=eager", "--set=tcp_timeout=5"))
+    assert (own["connection_strategy"], own["tcp_timeout"]) == ("eager", 5)
 
 
 # running
@@ -274,7 +303,7 @@ def test_what_the_analyser_finds_is_said_on_the_flows(server: Server, tmp_path: 
         assert good["marked"] == ""
         bad = wait_until(lambda: (f := web.flow("/bad")) and "finding" in f["comment"] and f, 20)
         assert bad["comment"].startswith("operation 3, round 1 of 1")
-        assert bad["marked"] == ":x:"
+        assert bad["marked"] == "❌"
         sse = web.flow("/sse")
         assert sse is not None
         shown = web.get(f"/flows/{sse['id']}/response/content/MCP.json")

@@ -28,9 +28,12 @@ class Mitm:
         if addon:
             command += ["-s", str(addon), "--set", f"mrtrscope_capture={folder / 'capture'}"]
         command += ["--listen-host", "127.0.0.1", "--listen-port", "0", "--set", f"confdir={folder / 'conf'}"]
-        command += (
-            args if "connection_strategy=eager" in args else ["--set", "connection_strategy=lazy", *args]
+        lazy = (
+            []
+            if any("connection_strategy" in word for word in args)
+            else ["--set", "connection_strategy=lazy"]
         )
+        command += [*lazy, *args]
         self._run(folder, command, env, "; listening at" if addon else " listening at")
 
     @classmethod
