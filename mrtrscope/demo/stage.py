@@ -135,11 +135,9 @@ class Stage:
         The journals of the capture, which is ours alone, say which processes wrote them.
         """
         for pid in self._recorders():
-            while _alive(pid):
-                if time.monotonic() > end:
-                    os.kill(pid, signal.SIGKILL)
-                    break
-                time.sleep(0.02)
+            if _outlives(pid, end):
+                os.kill(pid, signal.SIGKILL)
+                _outlives(pid, end + 1)
 
     def _recorders(self) -> list[int]:
         pids = []
@@ -152,9 +150,13 @@ class Stage:
         return pids
 
 
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except (ProcessLookupError, PermissionError):
-        return False
-    return True
+def _outlives(pid: int, end: float) -> bool:
+    """Wait for the end of a process that is no child of ours; True when it is there at `end` still."""
+    while True:
+        try:
+            os.kill(pid, 0)
+        except (ProcessLookupError, PermissionError):
+            return False
+        if time.monotonic() > end:
+            return True
+        time.sleep(0.02)
