@@ -23,7 +23,11 @@ class Base:
     def __init__(self, db: Database, source: Path) -> None:
         self.db = db
         self.source = source
-        self.refresh()
+        try:
+            self.refresh()
+        except BaseException:
+            db.close()
+            raise
 
     def refresh(self) -> None:
         """Look at the present state from now on."""

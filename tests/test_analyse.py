@@ -1,0 +1,309 @@
+"""Rows are the same however a capture came to be read: at once, bit by bit, live, or after an interruption."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mrtrscope import analyse, analyser
+from mrtrscope.analyse import Unreadable, bring_up_to_date
+from mrtrscope.store.place import Lock
+from tests.captures import append, call, content, journal, now, recorded
+from tests.conftest import wait_until
+
+
+def read(capture: Path, **options: Any) -> dict[str, Any]:
+    with bring_up_to_date(capture, **options) as store:
+        return content(store)
+
+
+def afresh(capture: Path) -> dict[str, Any]:
+    """What the rows say after the database was deleted."""
+    for path in capture.glob("scope.db*"):
+        path.unlink()
+    return read(capture)
+
+
+def test_reading_again_gives_the_same(tmp_path: Path) -> None:
+    recorded(tmp_path)
+    first = read(tmp_path)
+    assert len(first["messages"]) == 80 and len(first["operations"]) > 10
+    assert read(tmp_path) == first
+    assert afresh(tmp_path) == first
+
+
+def test_what_is_new_is_read_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recorded(tmp_path, requests=20)
+    read(tmp_path)
+    fed: list[str] = []
+    feed = analyser.Pipeline.feed
+    monkeypatch.setattr(
+        analyser.Pipeline, "feed", lambda self, frame: (fed.append(frame.key), feed(self, frame))
+    )
+    read(tmp_path)
+    assert fed == []
+    time.sleep(0.3)  # a second session is recorded later, beyond what may still be put in order
+    recorded(tmp_path, requests=5, seed=8, channel="other")
+    grown = read(tmp_path)
+    assert {key.partition(":")[0] for key in fed} == {max(p.name for p in (tmp_path / "journals").iterdir())}
+    monkeypatch.undo()
+    assert afresh(tmp_path) == grown
+
+
+@pytest.mark.parametrize("step", [1, 7, 100])
+def test_batches_leave_no_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int) -> None:
+    recorded(tmp_path)
+    whole = read(tmp_path)
+    monkeypatch.setattr(analyser, "BATCH", step)
+    assert afresh(tmp_path) == whole
+
+
+@pytest.mark.parametrize("pays", [0, 10**9])
+def test_an_interrupted_analysis_is_gone_on_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pays: int
+) -> None:
+    """Whether each batch had its checkpoint or only the first: rows that are ahead of it are taken back."""
+    recorded(tmp_path)
+    whole = read(tmp_path)
+    for path in tmp_path.glob("scope.db*"):
+        path.unlink()
+    monkeypatch.setattr(analyser, "BATCH", 10)
+    monkeypatch.setattr(analyser, "PAYS", pays)
+    commit, commits = analyser.Analyser._commit, 0
+
+    def interrupted(self: analyser.Analyser, *args: Any, **options: Any) -> None:
+        nonlocal commits
+        commit(self, *args, **options)
+        commits += 1
+        if commits % 4 == 0:
+            raise InterruptedError("killed")
+
+    monkeypatch.setattr(analyser.Analyser, "_commit", interrupted)
+    for _ in range(100):
+        try:
+            again = read(tmp_path)
+            break
+        except Unreadable:
+            monkeypatch.setattr(analyser, "PAYS", 0)
+    assert commits > 4
+    assert again == whole
+
+
+def test_a_frame_too_late_for_its_place_makes_everything_anew(tmp_path: Path) -> None:
+    early = journal(tmp_path, [(1, "c2s", call(1))], "early")
+    late = journal(tmp_path, [(2_000_000, "c2s", call(2))], "late")
+    late.close()
+    assert [m["channel"] for m in read(tmp_path)["messages"]] == ["early", "late"]
+    append(early, [(1_000_000, "s2c", b'{"jsonrpc":"2.0","id":1,"result":{}}')])
+    early.close()
+    found = read(tmp_path)
+    assert [(m["channel"], m["m"]) for m in found["messages"]] == [
+        ("early", "m1"),
+        ("early", "m2"),
+        ("late", "m3"),
+    ]
+    assert afresh(tmp_path) == found
+
+
+def test_a_journal_that_changed_is_read_again(tmp_path: Path) -> None:
+    recorded(tmp_path, requests=5)
+    before = read(tmp_path)
+    (path,) = (tmp_path / "journals").iterdir()
+    path.write_bytes(path.read_bytes().replace(b"bench-client", b"other-client"))
+    os.utime(path, ns=(1, 1))
+    assert read(tmp_path) == before | {
+        "memory": read(tmp_path)["memory"],
+        "channels": read(tmp_path)["channels"],
+    }
+    path.unlink()
+    with pytest.raises(Unreadable, match="no journal in"):
+        read(tmp_path)
+
+
+def test_other_code_makes_everything_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recorded(tmp_path, requests=5)
+    before = read(tmp_path)
+    monkeypatch.setattr(
+        "mrtrscope.store.schema.versions", lambda: dict.fromkeys(("schema", "linker", "rules"), "new")
+    )
+    assert not analyse.is_current(analyse.Place(tmp_path))
+    assert read(tmp_path) == before
+    assert analyse.is_current(analyse.Place(tmp_path))
+
+
+def test_a_damaged_database_is_made_anew(tmp_path: Path) -> None:
+    recorded(tmp_path, requests=5)
+    before = read(tmp_path)
+    for path in tmp_path.glob("scope.db-*"):
+        path.unlink()
+    (tmp_path / "scope.db").write_bytes(b"this is no database" * 1000)
+    assert read(tmp_path) == before
+
+
+def test_a_checkpoint_that_cannot_be_read_is_no_loss(tmp_path: Path) -> None:
+    recorded(tmp_path, requests=5)
+    before = read(tmp_path)
+    with analyser.Analyser(analyse.Place(tmp_path)) as one:
+        one._db.execute("update meta set value = 'nonsense' where key = 'checkpoint'")
+        one._db.execute("delete from meta where key = 'seen'")
+    assert read(tmp_path) == before
+
+
+def test_without_update_nothing_is_read(tmp_path: Path) -> None:
+    recorded(tmp_path, requests=5)
+    with pytest.raises(Unreadable, match="not analysed yet"):
+        read(tmp_path, update=False)
+    before = read(tmp_path)
+    time.sleep(0.01)
+    recorded(tmp_path, requests=5, channel="other")
+    assert read(tmp_path, update=False) == before
+    assert read(tmp_path) != before
+
+
+def test_beside_a_single_file_nothing_is_written(tmp_path: Path) -> None:
+    recorded(tmp_path / "capture", requests=5)
+    (path,) = (tmp_path / "capture" / "journals").iterdir()
+    alone = tmp_path / "alone" / "x.bin"
+    alone.parent.mkdir()
+    path.rename(alone)
+    with bring_up_to_date(alone) as store:
+        assert store.count("messages") == 10
+    assert list(alone.parent.iterdir()) == [alone]
+
+
+def test_a_file_that_changed_is_read_again(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    line = {"t": 1.0, "dir": "c2s", "line": call(1).decode()}
+    path.write_text(json.dumps(line) + "\n")
+    assert [m["id"] for m in read(path)["messages"]] == [1]
+    path.write_text(json.dumps(line) + "\n" + json.dumps(line | {"line": call(2).decode()}) + "\n")
+    assert [m["id"] for m in read(path)["messages"]] == [1, 2]
+
+
+def follower(capture: Path, *options: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "mrtrscope", "analyse", str(capture), "--follow", *options]
+    return subprocess.Popen(command, stderr=subprocess.PIPE)
+
+
+def rows(capture: Path) -> int:
+    try:
+        with bring_up_to_date(capture, update=False) as store:
+            return store.count("messages")
+    except Unreadable:
+        return -1
+
+
+def holder(capture: Path) -> int:
+    with Lock(capture / "analysis.lock") as lock:
+        return lock.holder()[0]
+
+
+@pytest.mark.live
+def test_rows_are_there_within_a_second_and_are_those_of_a_fresh_reading(tmp_path: Path) -> None:
+    made = journal(tmp_path)
+    child = follower(tmp_path)
+    wait_until(lambda: rows(tmp_path) == 0, why="the follower has begun")
+    slowest = 0.0
+    for n in range(5):
+        append(made, [(now(made), "c2s", call(n))])
+        began = time.monotonic()
+        wait_until(lambda n=n: rows(tmp_path) == n + 1)
+        slowest = max(slowest, time.monotonic() - began)
+    made.close()
+    child.send_signal(signal.SIGTERM)
+    assert child.communicate(timeout=10)[1] == b"" and child.returncode == 0
+    assert slowest < 1.0
+    live = read(tmp_path, update=False)
+    assert live == afresh(tmp_path)
+
+
+@pytest.mark.live
+def test_a_follower_ends_with_its_parent_and_reads_to_the_end(tmp_path: Path) -> None:
+    made = journal(tmp_path)
+    parent = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    child = follower(tmp_path, "--parent-pid", str(parent.pid))
+    wait_until(lambda: rows(tmp_path) == 0, why="the follower has begun")
+    append(made, [(now(made), "c2s", call(n)) for n in range(100)])
+    parent.communicate(b"\n")
+    assert child.wait(10) == 0 and child.communicate()[1] == b""
+    made.close()
+    assert rows(tmp_path) == 100
+
+
+@pytest.mark.live
+def test_a_command_beside_a_follower_waits_until_it_is_as_far(tmp_path: Path) -> None:
+    made = journal(tmp_path)
+    child = follower(tmp_path)
+    wait_until(lambda: rows(tmp_path) == 0, why="the follower has begun")
+    for n in range(3):
+        append(made, [(now(made), "c2s", call(n))])
+        assert len(read(tmp_path)["messages"]) == n + 1
+    made.close()
+    child.terminate()
+    assert child.communicate(timeout=10)[1] == b""
+
+
+@pytest.mark.live
+def test_a_follower_killed_at_any_moment_leaves_what_the_next_goes_on_from(tmp_path: Path) -> None:
+    made = journal(tmp_path)
+    lines = iter(recorded(tmp_path / "source", requests=400))
+    written = 0
+    for delay in (0.0, 0.02, 0.1, 0.25, 0.3, 0.4):
+        child = follower(tmp_path)
+        wait_until(lambda: holder(tmp_path) == child.pid)  # noqa: B023
+        part = [(now(made) + i, dir, text) for i, (_, dir, text) in zip(range(120), lines, strict=False)]
+        append(made, part)
+        written += len(part)
+        time.sleep(delay)
+        child.kill()
+        child.communicate()
+        assert rows(tmp_path) <= written
+    made.close()
+    found = read(tmp_path)
+    assert len(found["messages"]) == written
+    assert afresh(tmp_path) == found
+
+
+@pytest.mark.live
+def test_two_readers_and_three_writers_at_once_lose_nothing(tmp_path: Path) -> None:
+    journals = [journal(tmp_path, channel=f"srv{n}") for n in range(3)]
+    total, done = 300, threading.Event()
+
+    def write(n: int) -> None:
+        for id in range(total):
+            append(journals[n], [(now(journals[n]), "c2s", call(id))])
+            if id % 20 == 0:
+                time.sleep(0.01)
+
+    seen: list[list[int]] = [[], []]
+
+    def look(n: int) -> None:
+        while not done.is_set():
+            with bring_up_to_date(tmp_path) as store:
+                seen[n].append(store.count("messages"))
+
+    writers = [threading.Thread(target=write, args=(n,)) for n in range(3)]
+    readers = [threading.Thread(target=look, args=(n,)) for n in range(2)]
+    for thread in (*writers, *readers):
+        thread.start()
+    for thread in writers:
+        thread.join(60)
+    done.set()
+    for thread in readers:
+        thread.join(60)
+    for one in journals:
+        one.close()
+    found = read(tmp_path)
+    for n in range(3):
+        assert [m["id"] for m in found["messages"] if m["channel"] == f"srv{n}"] == list(range(total))
+    assert all(counts == sorted(counts) for counts in seen), "rows never go away"
+    assert afresh(tmp_path) == found
