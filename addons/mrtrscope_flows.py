@@ -36,13 +36,17 @@ class Analyser:
         self._told = False
 
     def start(self) -> None:
-        """Start it, at a lower priority, away from the terminal's signals. Without it the capture is still whole."""
+        """Start it, at a lower priority. Without it the capture is still whole.
+
+        A process group of its own keeps the terminal's Ctrl-C away; not a session, since Linux weighs sessions
+        against each other (autogroup), and a nice value then says nothing to mitmproxy's.
+        """
         command = [sys.executable, "-m", "mrtrscope", "analyse", self._capture, "--follow"]
         command += ["--parent-pid", str(os.getpid())]
         try:
             self._child = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                start_new_session=True, env=_environment(),
+                process_group=0, env=_environment(),
             )  # fmt: skip
             os.setpriority(os.PRIO_PROCESS, self._child.pid, NICE)
         except OSError as e:

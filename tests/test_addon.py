@@ -459,8 +459,9 @@ def test_the_analyser_is_a_nice_child_that_ends_in_time(tmp_path: Path) -> None:
     with Mitm(tmp_path, "--mode", "regular") as mitm:
         (analyser,) = wait_until(lambda: psutil.Process(mitm.process.pid).children())
         assert "analyse" in analyser.cmdline()
-        assert analyser.nice() == 10
-        assert os.getsid(analyser.pid) == analyser.pid
+        wait_until(lambda: analyser.nice() == 10, why="as important as the traffic")
+        assert os.getpgid(analyser.pid) == analyser.pid
+        assert os.getsid(analyser.pid) == os.getsid(mitm.process.pid)
         assert mitm.stop() == 0
         assert not analyser.is_running()
 
