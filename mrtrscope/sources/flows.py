@@ -40,10 +40,14 @@ class Flows(Transcript):
             try:
                 for flow in FlowReader(_Tell(file)).stream():  # type: ignore[arg-type]
                     found[flow.id] = flow
-            except Exception as error:  # the file may come from anybody; what FlowReader raises on it is no list
+            except (
+                Exception
+            ) as error:  # the file may come from anybody; what FlowReader raises on it is no list
                 if not found:
                     raise SourceError(f"{self.path}: no flow in it can be read: {error}") from None
-                self.trouble.append(f"{self.path}: cut behind flow {len(found)}: {type(error).__name__}: {error}")
+                self.trouble.append(
+                    f"{self.path}: cut behind flow {len(found)}: {type(error).__name__}: {error}"
+                )
         return found
 
 

@@ -31,8 +31,8 @@ class Row:
     """
 
     __slots__ = (
-        "answer", "body", "by", "chunks", "client", "conn", "decoded", "error", "flow", "flow_id", "headers", "http",
-        "method", "number", "ours", "t", "t_answer", "t_end", "t_sent", "url",
+        "answer", "body", "by", "chunks", "client", "conn", "decoded", "error", "flow", "flow_id",
+        "headers", "http", "method", "number", "ours", "t", "t_answer", "t_end", "t_sent", "url",
     )  # fmt: skip
 
     def __init__(self, number: int, flow: int, t: int) -> None:

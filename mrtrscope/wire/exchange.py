@@ -202,7 +202,7 @@ class Flow:
         exchange = self.exchange
         place = None if exchange.place is None else {**exchange.place, "event": 0}
         spot = body.spot(place)
-        text = bytes(body.kept)
+        text = bytes(body.kept.lstrip()) if body.read else bytes(body.kept)
         if not text.strip():
             return
         odd = (("trailing-data", "behind others in one text"),) if body.read else ()

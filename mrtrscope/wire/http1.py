@@ -54,7 +54,7 @@ class Piece:
     """What was read. `begin` is the position in the stream of its first byte, `end` of the byte behind it.
 
     HEAD  `head`          DATA  `data`, bytes of a body          END  the message ended, `whole` says if in good order
-    JUNK  bytes that are no HTTP; `data` is their beginning
+    JUNK  bytes that are no HTTP; `data` is their beginning; not `whole`: they go on from a message that broke off
     """
 
     __slots__ = ("begin", "data", "end", "head", "what", "whole")
@@ -77,18 +77,8 @@ class HttpReader:
     """
 
     __slots__ = (
-        "_at",
-        "_begin",
-        "_buffer",
-        "_left",
-        "_position",
-        "_preview",
-        "_scanned",
-        "_trailers",
-        "answers",
-        "held",
-        "methods",
-        "state",
+        "_at", "_begin", "_broken", "_buffer", "_left", "_position", "_preview", "_scanned", "_trailers", "answers",
+        "held", "methods", "state",
     )  # fmt: skip
 
     def __init__(self, answers: bool = False) -> None:
@@ -104,6 +94,7 @@ class HttpReader:
         self._trailers = 0
         self._begin = 0  # of the junk
         self._preview = b""
+        self._broken = False  # the last message broke off
 
     @property
     def needed(self) -> int:
@@ -172,6 +163,7 @@ class HttpReader:
         if self.state != START:
             pieces.append(Piece(END, at, at, whole=False))
         self.held = False
+        self._broken = True
         self._lose(0)
         return pieces
 
@@ -206,6 +198,7 @@ class HttpReader:
             self._scanned = max(line_end, size - 2)
             return size - at >= HEAD_LIMIT and self._lose(0, tried=True)
         head = Head()
+        self._broken = False
         if self.answers:
             head.http, head.status = _version(start[1]), int(start[2])
             head.reason = (start[3] or b"").decode("latin-1").rstrip()
@@ -249,6 +242,7 @@ class HttpReader:
         at = self._position + self._at
         pieces.append(Piece(END, at, at, whole=whole))
         self.state = START
+        self._broken = not whole
         self._scanned = 0
 
     def _length_body(self, pieces: list[Piece]) -> bool:
@@ -348,7 +342,10 @@ class HttpReader:
 
     def _end_junk(self, pieces: list[Piece], end: int) -> None:
         if end > self._begin:
-            pieces.append(Piece(JUNK, self._begin, end, data=self._preview[: end - self._begin]))
+            preview = self._preview[: end - self._begin]
+            pieces.append(Piece(JUNK, self._begin, end, data=preview, whole=not self._broken))
+            if self.answers and not self._broken and self.methods:
+                self.methods.popleft()  # it stands where the answer to that request should be
         self.state = START
         self._scanned = 0
         self._preview = b""

@@ -36,19 +36,7 @@ class TextBody:
     behind a complete text is read as a text of its own. `expected` is the Content-Length, -1 without one.
     """
 
-    __slots__ = (
-        "cut",
-        "decoder",
-        "expected",
-        "kept",
-        "keys",
-        "offset",
-        "raw",
-        "read",
-        "size",
-        "t",
-        "tried",
-    )  # fmt: skip
+    __slots__ = ("cut", "decoder", "expected", "kept", "keys", "offset", "raw", "read", "size", "t", "tried")
 
     def __init__(self, headers: list[tuple[str, str]], coded: list[str]) -> None:
         self.decoder = Decoder(coded) if coded else None

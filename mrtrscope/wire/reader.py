@@ -25,6 +25,7 @@ from mrtrscope.wire.lanes import FlowLane, Made, PipeLane, TextLane, detail_of, 
 from mrtrscope.wire.tcp import Connection, Counter, TcpLane
 
 _LANE = re.compile(r"([0-9]{1,10})([ioecsqaz])")
+_PEERS = 1024  # connections that are remembered; they are only names, a second object of one is as good
 _RECENT = 64  # finished exchanges whose answer somebody may still say was edited
 
 Lane = PipeLane | TextLane | FlowLane | TcpLane
@@ -34,7 +35,8 @@ class Book:
     """What is known of one journal: its header, and what is under way in it."""
 
     __slots__ = (
-        "base", "channel", "connections", "count", "flows", "how", "lanes", "name", "peers", "recent", "whole",
+        "base", "channel", "connections", "count", "flows", "how", "lanes", "name", "peers", "recent",
+        "whole",
     )  # fmt: skip
 
     def __init__(self, name: str, header: dict[str, Any]) -> None:
@@ -151,8 +153,8 @@ class Reader:
             if type(conn) is int:
                 peer = book.peers.get(conn)
                 if peer is None:
-                    if len(book.peers) > 1 << 14:  # they are only names: a new one is as good
-                        book.peers.clear()
+                    if len(book.peers) >= _PEERS:
+                        del book.peers[next(iter(book.peers))]
                     peer = book.peers[conn] = Peer(f"{book.name}:{conn}", "http", address)
                 lane.flow.join(peer)
             else:

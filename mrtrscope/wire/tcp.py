@@ -39,7 +39,7 @@ class Counter:
 class Side:
     """One direction: its reader, and where its bytes are in the journal."""
 
-    __slots__ = ("broken", "ended", "fed", "origin", "reader", "suspect", "track")
+    __slots__ = ("ended", "fed", "origin", "reader", "suspect", "track")
 
     def __init__(self, origin: Origin, answers: bool) -> None:
         self.origin = origin
@@ -47,7 +47,6 @@ class Side:
         self.track = Track()
         self.fed = 0  # bytes so far
         self.ended = ""  # "" or who ended it
-        self.broken = False  # the last message broke off: what follows belongs to it
         self.suspect = False  # a record was damaged that may have been of this lane
 
 
@@ -55,8 +54,8 @@ class Connection:
     """Both directions of one connection. Never raises, whatever either side sends."""
 
     __slots__ = (
-        "answering", "asking", "base", "client", "count", "endpoints", "interim", "journal", "peer", "server",
-        "unanswered", "waiting",
+        "answering", "asking", "base", "client", "count", "endpoints", "interim", "journal", "peer",
+        "server", "unanswered", "waiting",
     )  # fmt: skip
 
     def __init__(
@@ -107,7 +106,6 @@ class Connection:
         size = number_of(detail, "bytes")
         yield gap_signal(side.origin, frame, detail)
         yield from self._pieces(side, side.reader.gap(size), frame.t, frame)
-        side.fed += 0
         if side is self.server and self.waiting:
             self.unanswered = True
 
@@ -177,7 +175,6 @@ class Connection:
             self.waiting.append(flow)
             self.server.reader.methods.append(piece.head.method)
             self.asking = flow
-            side.broken = False
             yield from self._ask(flow, piece.head, t, side.track.at(piece.begin)[0])
             return
         flow_now = self.asking
@@ -188,7 +185,6 @@ class Connection:
             flow_now.ask_data(piece.data, t, offset, key)
             return
         self.asking = None
-        side.broken = not piece.whole
         if at is not None:
             yield from flow_now.ask_end(t, at.offset, whole=piece.whole)
         else:
@@ -212,7 +208,6 @@ class Connection:
     def _answer(self, piece: Piece, t: int, at: Frame | None, how: tuple[str, str]) -> Events:
         side = self.server
         if piece.what == HEAD and piece.head is not None:
-            side.broken = False
             yield from self._answer_head(piece, piece.head, t)
             return
         if self.interim:  # the end of a 1xx
@@ -226,7 +221,6 @@ class Connection:
             yield from flow.answer_data(piece.data, t, offset, key)
             return
         self.answering = None
-        side.broken = not piece.whole
         by, error = how
         if at is not None:
             error = error or ("" if piece.whole else _CLOSED)
@@ -268,7 +262,7 @@ class Connection:
     def _junk(self, side: Side, piece: Piece, t: int) -> Events:
         offset = side.track.at(piece.begin)[0]
         flow: Flow | None = None
-        if not side.broken:
+        if piece.whole:
             if side is self.client:
                 # Whoever reads this as a request will answer it as well.
                 flow = self._unasked(offset, t)
@@ -276,7 +270,6 @@ class Connection:
                 self.server.reader.methods.append("")
             elif self.waiting:
                 flow = self.waiting.popleft()
-                self.server.reader.methods.popleft()
         made = signal(
             side.origin, HTTP_UNREADABLE, t, offset, bytes=piece.end - piece.begin,
             preview=piece.data.decode("latin-1"),

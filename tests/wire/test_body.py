@@ -99,7 +99,11 @@ def test_what_nobody_can_read_says_why() -> None:
 
 
 def test_names_of_codings() -> None:
-    headers = [("Content-Encoding", "GZip, identity"), ("content-encoding", " br;q=1 "), ("Transfer-Encoding", "deflate, chunked")]
+    headers = [
+        ("Content-Encoding", "GZip, identity"),
+        ("content-encoding", " br;q=1 "),
+        ("Transfer-Encoding", "deflate, chunked"),
+    ]
     assert codings(headers) == ["gzip", "br", "deflate"]
     assert codings(headers, transfer=False) == ["gzip", "br"]
     assert codings([]) == []

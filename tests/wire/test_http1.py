@@ -81,7 +81,7 @@ def test_answers_know_what_was_asked(chunking) -> None:
 @pytest.mark.parametrize("chunking", CHUNKINGS)
 @pytest.mark.parametrize("trailing", [b"", b"G"])
 def test_chunked_with_extensions_and_trailers(chunking, trailing) -> None:
-    body = b"4 ;name=value;x=\"y\"\r\nabcd\r\n0A\n0123456789\n000;last\r\nX-Sum: 1\r\nX-B: 2\n\r\n"
+    body = b'4 ;name=value;x="y"\r\nabcd\r\n0A\n0123456789\n000;last\r\nX-Sum: 1\r\nX-B: 2\n\r\n'
     text = b"POST / HTTP/1.1\r\nTransfer-Encoding: gzip, chunked\r\n\r\n" + body + trailing
     assert bodies(run(list(chunking(text)))) == [("POST", b"abcd0123456789", True)]
 
@@ -100,7 +100,11 @@ def test_chunked_with_extensions_and_trailers(chunking, trailing) -> None:
         (" X: 1\r\nContent-Length: 3", b"abc", ["white space before the first header"]),
         ("Content-Length : 3", b"abc", []),
         ("Transfer-Encoding: identity\r\nContent-Length: 3", b"abc", []),
-        ("Transfer-Encoding: chunked, gzip\r\nContent-Length: 3", b"", ["transfer-encoding does not end in chunked"]),
+        (
+            "Transfer-Encoding: chunked, gzip\r\nContent-Length: 3",
+            b"",
+            ["transfer-encoding does not end in chunked"],
+        ),
     ],
 )
 def test_odd_heads_are_read_as_far_as_they_can_be(headers, body, odd) -> None:
@@ -126,7 +130,12 @@ def test_odd_heads_are_read_as_far_as_they_can_be(headers, body, odd) -> None:
 def test_what_cannot_be_read_costs_that_message_only(chunking, junk) -> None:
     text = post(b"1") + junk + post(b"22") + post(b"333")
     found = run(list(chunking(text)))
-    assert bodies(found) == [("POST", b"1", True), ("junk", b"", None), ("POST", b"22", True), ("POST", b"333", True)]
+    assert bodies(found) == [
+        ("POST", b"1", True),
+        ("junk", b"", None),
+        ("POST", b"22", True),
+        ("POST", b"333", True),
+    ]
     assert found[1][0] == ("junk", len(junk))
     assert found[1][1] == junk[:200]
 
@@ -141,13 +150,22 @@ def test_a_head_without_end_costs_that_message_only() -> None:
 @pytest.mark.parametrize("chunking", CHUNKINGS)
 def test_a_length_that_is_too_short_leaves_junk(chunking) -> None:
     text = post(b'{"a":1}', length=5) + post(b"2")
-    assert bodies(run(list(chunking(text)))) == [("POST", b'{"a":', True), ("junk", b"", None), ("POST", b"2", True)]
+    assert bodies(run(list(chunking(text)))) == [
+        ("POST", b'{"a":', True),
+        ("junk", b"", None),
+        ("POST", b"2", True),
+    ]
 
 
 @pytest.mark.parametrize("chunking", CHUNKINGS)
 @pytest.mark.parametrize("broken", [b"zz\r\n", b"3\r\nabcde\r\n", b"-1\r\n\r\n", b"0x3\r\nabc\r\n"])
 def test_broken_chunks_end_the_message_and_reading_resumes(chunking, broken) -> None:
-    text = b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n" + broken + b"0\r\n\r\n" + post(b"2")
+    text = (
+        b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n"
+        + broken
+        + b"0\r\n\r\n"
+        + post(b"2")
+    )
     found = bodies(run(list(chunking(text))))
     assert [(start, whole) for start, _, whole in found] == [("POST", False), ("junk", None), ("POST", True)]
 
@@ -266,14 +284,18 @@ def response(draw: st.DrawFn) -> bytes:
     headers, body = draw(body_of())
     if status in (204, 304):
         headers, body = [], b""
-    interim = draw(st.sampled_from([b"", b"HTTP/1.1 100 Continue\r\n\r\n", b"HTTP/1.1 103 x\r\nLink: y\r\n\r\n"]))
+    interim = draw(
+        st.sampled_from([b"", b"HTTP/1.1 100 Continue\r\n\r\n", b"HTTP/1.1 103 x\r\nLink: y\r\n\r\n"])
+    )
     return interim + text_of(draw, f"HTTP/1.1 {status} {draw(VALUE)}", [*draw(EXTRA), *headers], body)
 
 
 def text_of(draw: st.DrawFn, start: str, headers: list[tuple[str, str]], body: bytes) -> bytes:
     end = draw(LINE_END)
     gap = draw(st.sampled_from([" ", "", "  ", " \t"]))
-    return (start + end + "".join(f"{name}:{gap}{value}{end}" for name, value in headers) + end).encode("latin-1") + body
+    return (start + end + "".join(f"{name}:{gap}{value}{end}" for name, value in headers) + end).encode(
+        "latin-1"
+    ) + body
 
 
 def pieces_of(draw: st.DataObject, text: bytes) -> list[bytes]:
@@ -344,7 +366,9 @@ def test_answers_read_as_h11_reads_them(texts: list[bytes], draw: st.DataObject)
 
 
 @given(st.lists(st.binary(max_size=30) | request() | response()), st.booleans(), st.data())
-def test_any_bytes_in_any_chunking_give_the_same(texts: list[bytes], answers: bool, draw: st.DataObject) -> None:
+def test_any_bytes_in_any_chunking_give_the_same(
+    texts: list[bytes], answers: bool, draw: st.DataObject
+) -> None:
     text = b"".join(texts)
     chunks = pieces_of(draw, text)
     assert run(chunks, answers, "HEAD POST CONNECT", True) == run([text], answers, "HEAD POST CONNECT", True)

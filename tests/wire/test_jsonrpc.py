@@ -19,7 +19,9 @@ def odd(text: bytes) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("around", ["{}", " {} ", "\t{}\r\n", "\n{}"])
-@pytest.mark.parametrize("text", ['{"a":[1,2.5,null,true,"x"]}', "[]", "1", '"x"', "null", '{"a": {"b": "\\u0000\\u001b"}}'])
+@pytest.mark.parametrize(
+    "text", ['{"a":[1,2.5,null,true,"x"]}', "[]", "1", '"x"', "null", '{"a": {"b": "\\u0000\\u001b"}}']
+)
 def test_sound_json_has_nothing_odd(text, around) -> None:
     assert parse(around.format(text).encode()) == (json.loads(text), (), "", b"")
 
@@ -54,7 +56,9 @@ def test_nan_and_bad_utf8() -> None:
     assert parse(b'{"a":"x\xffy\xc3("}') == ({"a": "x\ufffdy\ufffd("}, (("invalid-utf8", "byte 7"),), "", b"")
 
 
-@pytest.mark.parametrize("text", ["", " ", "x", "{", '{"a":}', "{'a':1}", '{"a":1,}', "+1", '"\n"', "\ufeff", "]", "nul"])
+@pytest.mark.parametrize(
+    "text", ["", " ", "x", "{", '{"a":}', "{'a':1}", '{"a":1,}', "+1", '"\n"', "\ufeff", "]", "nul"]
+)
 def test_what_is_no_json(text) -> None:
     assert parse(text.encode())[0] is ABSENT
     assert parse(text.encode())[2] == "not-json"
@@ -77,14 +81,38 @@ def test_numbers_of_very_many_digits_neither_hang_nor_raise(digits, form) -> Non
 
 
 def test_wide_ids_stay_different() -> None:
-    texts = ["9007199254740993", "9007199254740992", "9007199254740993.0", '"9007199254740993"', "1" * 5000, "1" * 4999 + "2"]
+    texts = [
+        "9007199254740993",
+        "9007199254740992",
+        "9007199254740993.0",
+        '"9007199254740993"',
+        "1" * 5000,
+        "1" * 4999 + "2",
+    ]
     ids = [parse(text.encode())[0] for text in texts]
     assert len({id_text(id) for id in ids}) == len(texts)
     assert [wide_id(id) for id in ids] == [True, False, False, False, True, True]
 
 
 def test_id_texts_keep_the_type() -> None:
-    ids = [1, "1", True, 1.0, None, "", 0, False, "null", "true", -1, [1], {"b": 1, "a": 2}, 1.5, "é", "\ud83d"]
+    ids = [
+        1,
+        "1",
+        True,
+        1.0,
+        None,
+        "",
+        0,
+        False,
+        "null",
+        "true",
+        -1,
+        [1],
+        {"b": 1, "a": 2},
+        1.5,
+        "é",
+        "\ud83d",
+    ]
     texts = [id_text(id) for id in ids]
     assert texts == [
         "1", '"1"', "true", "1.0", "null", '""', "0", "false", '"null"', '"true"', "-1", "[1]", '{"a":2,"b":1}', "1.5",
@@ -186,7 +214,18 @@ def test_more_than_fits_is_kept_and_not_parsed(text) -> None:
         b" " * (1 << 24),
         (b'{"jsonrpc":"2.0","method":"x"}' * 50_000),
     ],
-    ids=["escapes", "backslashes", "open", "quotes", "one key", "nul", "many keys", "minus", "space", "values"],
+    ids=[
+        "escapes",
+        "backslashes",
+        "open",
+        "quotes",
+        "one key",
+        "nul",
+        "many keys",
+        "minus",
+        "space",
+        "values",
+    ],
 )
 def test_no_text_is_slow(text) -> None:
     begin = time.perf_counter()
@@ -199,7 +238,12 @@ def test_a_flood_of_repeated_keys_is_noted_in_bounds() -> None:
     assert len(odd(text)) == 16
 
 
-@given(st.binary(max_size=60) | st.text(alphabet='{}[]":,\\u0019aNe.-\x00\ud800 ', max_size=60).map(lambda t: t.encode("utf-8", "surrogatepass")))
+@given(
+    st.binary(max_size=60)
+    | st.text(alphabet='{}[]":,\\u0019aNe.-\x00\ud800 ', max_size=60).map(
+        lambda t: t.encode("utf-8", "surrogatepass")
+    )
+)
 def test_any_bytes_are_read_without_an_exception(text: bytes) -> None:
     value, oddities, why, rest = parse(text)
     assert (value is ABSENT) == bool(why)
@@ -215,15 +259,19 @@ JSON: st.SearchStrategy[Any] = st.recursive(
 
 
 @given(JSON, st.booleans(), st.booleans(), st.sampled_from([None, 1]))
-def test_what_python_writes_is_read_as_it_was(value: Any, ascii: bool, compact: bool, indent: int | None) -> None:
+def test_what_python_writes_is_read_as_it_was(
+    value: Any, ascii: bool, compact: bool, indent: int | None
+) -> None:
     separators = (",", ":") if compact else None
-    text = json.dumps(value, ensure_ascii=ascii, separators=separators, indent=indent).encode("utf-8", "surrogatepass")
+    text = json.dumps(value, ensure_ascii=ascii, separators=separators, indent=indent).encode(
+        "utf-8", "surrogatepass"
+    )
     found, oddities, why, rest = parse(text)
     assert (found, why, rest) == (value, "", b"")
     assert {name for name, _ in oddities} <= {"lone-surrogate"}
 
 
-@given(st.dictionaries(st.text("ab\":\\/é", max_size=3), JSON, min_size=1), st.data())
+@given(st.dictionaries(st.text('ab":\\/é', max_size=3), JSON, min_size=1), st.data())
 def test_a_repeated_key_is_always_found(value: dict[str, Any], draw: st.DataObject) -> None:
     key = draw.draw(st.sampled_from(sorted(value)))
     pairs = [*value.items(), (key, draw.draw(JSON))]

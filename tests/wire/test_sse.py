@@ -13,7 +13,7 @@ from mrtrscope.wire.sse import Event, SseReader
 
 from .tools import CHUNKINGS, bytewise
 
-BLOCK = "event: message\nid: 7\nretry: 3000\ndata: {\"a\":\ndata: 1}\n\n"
+BLOCK = 'event: message\nid: 7\nretry: 3000\ndata: {"a":\ndata: 1}\n\n'
 
 
 def shown(event: Event) -> dict[str, Any]:
@@ -83,7 +83,15 @@ def test_an_event_begins_at_its_first_field(chunking) -> None:
 
 @pytest.mark.parametrize(
     ("text", "size"),
-    [(b"data: 1\n", 8), (b"data: 1", 7), (b": hi", 0), (b"", 0), (b"\xef\xbb", 0), (b"data: 1\n\nev", 2), (b"id: 1\n\r", 0)],
+    [
+        (b"data: 1\n", 8),
+        (b"data: 1", 7),
+        (b": hi", 0),
+        (b"", 0),
+        (b"\xef\xbb", 0),
+        (b"data: 1\n\nev", 2),
+        (b"id: 1\n\r", 0),
+    ],
 )
 def test_undelivered_text(text, size) -> None:
     assert events([text])[1] == events(list(bytewise(text)))[1] == size
@@ -95,7 +103,12 @@ def test_an_event_beyond_the_limit_is_cut_and_says_so() -> None:
     for chunking in CHUNKINGS:
         reader = SseReader(limit=10)
         found = [(event.data, event.size) for chunk in chunking(text) for event in reader.feed(chunk)]
-        assert [(len(data or b"") <= 17, size) for data, size in found] == [(True, 13), (True, 1), (True, 17), (True, 1)]
+        assert [(len(data or b"") <= 17, size) for data, size in found] == [
+            (True, 13),
+            (True, 1),
+            (True, 17),
+            (True, 1),
+        ]
         assert found[1][0] == b"1" and found[3][0] == b"2"
 
 
@@ -125,7 +138,11 @@ def naive(text: bytes) -> list[dict[str, Any]]:
             block = {} if block is None else block
             if name == b"data":
                 block["data"] = block["data"] + b"\n" + value if "data" in block else value
-            elif (name == b"event") or (name == b"id" and b"\0" not in value) or (name == b"retry" and value.isdigit()):
+            elif (
+                (name == b"event")
+                or (name == b"id" and b"\0" not in value)
+                or (name == b"retry" and value.isdigit())
+            ):
                 block[name.decode()] = value.decode("utf-8", "replace")
     return found
 

@@ -46,7 +46,9 @@ def data(lane: str, *chunks: bytes) -> list[Step]:
     return [(lane, DATA, chunk) for chunk in chunks]
 
 
-def read(frames: Iterable[Frame], header: dict[str, Any] | None = None, reader: Reader | None = None) -> list[Event]:
+def read(
+    frames: Iterable[Frame], header: dict[str, Any] | None = None, reader: Reader | None = None
+) -> list[Event]:
     reader = reader or Reader()
     reader.source("j", header or {"how": "wrap", "channel": "server"})
     return [event for frame in frames for event in reader.feed(frame)]
@@ -117,7 +119,9 @@ def chunked(*chunks: bytes, end: bytes = b"0\r\n\r\n") -> bytes:
 
 
 def rpc(id: Any = 1, method: str = "tools/call", **params: Any) -> bytes:
-    return json.dumps({"jsonrpc": "2.0", "id": id, "method": method, "params": params}, separators=(",", ":")).encode()
+    return json.dumps(
+        {"jsonrpc": "2.0", "id": id, "method": method, "params": params}, separators=(",", ":")
+    ).encode()
 
 
 def result(id: Any = 1, **members: Any) -> bytes:
