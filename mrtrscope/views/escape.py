@@ -123,18 +123,23 @@ def mermaid_label(text: str) -> str:
 
 
 _PLANTUML_PLAIN: Final = re.compile(
-    r"[^\w .,()=:?/+-]|(?<=([-/_=.:+]))\1|([-/_=.:+])(?=\2)|^[ .:=-]+|[^\x00-\x7f]", re.ASCII
+    r"[^\w .,()=:?/+-]|(?<=([-/_=.:+]))\1|([-/_=.:+])(?=\2)|^[ .:=-]+|[^\x00-\x7f]|^end",
+    re.ASCII | re.IGNORECASE,
 )
 
 
 def plantuml_label(text: str) -> str:
-    """For the text of a message, note or participant in PlantUML: nothing is Creole, a tag, a call or the end.
+    """For the text of a message, note or participant in PlantUML: nothing is Creole, a tag, a call or an end.
 
-    Written as `<U+XXXX>`, which PlantUML turns back after its preprocessor and Creole have looked.
+    Written as `<U+XXXX>`, which PlantUML turns back after its preprocessor and Creole have looked. A line of a note
+    that begins with "end" could close it.
     """
 
     def plain(match: re.Match[str]) -> str:
-        return "".join(c if c.isalpha() else f"<U+{ord(c):04X}>" for c in match[0])
+        first = match[0][0]
+        if first.isascii() and first.isalpha():
+            return f"<U+{ord(first):04X}>{match[0][1:]}"
+        return "".join(f"<U+{ord(char):04X}>" for char in match[0])
 
     return _PLANTUML_PLAIN.sub(plain, visible(text))
 

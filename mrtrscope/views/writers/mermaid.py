@@ -34,7 +34,13 @@ class Step:
 def write(scene: Scene) -> str:
     """The picture as Mermaid text; where it would be too long for Mermaid, with fewer details, then with fewer rows."""
     for details, most in ((12, 10_000), (0, 10_000), (0, 200), (0, 60)):
-        text = render("sequence.mmd.j2", scene=scene, steps=list(steps(scene, details, most)), label=cut)
+        text = render(
+            "sequence.mmd.j2",
+            scene=scene,
+            steps=list(steps(scene, details, most)),
+            label=cut,
+            heading=heading,
+        )
         if len(text) <= LIMIT:
             break
     return text
@@ -74,12 +80,19 @@ def steps(scene: Scene, details: int, most: int) -> Iterator[Step]:
                 "note", scene.rows[ribbon.start].target, lines=(f"state {ribbon.label}: {ribbon.words}",)
             )
     for mark in scene.marks[:40]:
-        yield Step(
-            "note",
-            first,
-            last,
-            lines=(f"{sign(mark.level, mark.n)} · {mark.party} · {mark.rule} · at {mark.at}: {mark.text}",),
-        )
+        head = f"{sign(mark.level, mark.n)} · {mark.party} · {mark.rule} · at {mark.at}"
+        yield Step("note", first, last, lines=(head, mark.text))
+
+
+def heading(title: str, room: int = 90) -> list[str]:
+    """The title in lines, broken where its parts meet."""
+    lines: list[str] = []
+    for part in title.split(" · "):
+        if lines and len(lines[-1]) + len(part) < room:
+            lines[-1] += f" · {part}"
+        else:
+            lines.append(part)
+    return lines
 
 
 def sign(level: str, n: int) -> str:

@@ -27,7 +27,11 @@ class _Text:
 
     def write(self) -> str:
         scene = self.scene
-        self.out += [*wrap(terminal(scene.title), self.width, 3, cells), terminal(scene.subtitle), ""]
+        self.out += [
+            *wrap(terminal(scene.title), self.width, 3, cells),
+            *wrap(terminal(scene.subtitle), self.width, 2, cells),
+            "",
+        ]
         self._heads()
         opens = {span.first: span for span in scene.spans}
         closes = {span.last: span for span in scene.spans}
@@ -148,11 +152,12 @@ class _Text:
     def _findings(self) -> None:
         for mark in self.scene.marks:
             self.out.append("")
-            self.out.append(terminal(f"{self._sign(mark.n)} · {mark.party} · {mark.rule} · at {mark.at}"))
+            head = terminal(f"{self._sign(mark.n)} · {mark.party} · {mark.rule} · at {mark.at}")
+            self.out += wrap(head, self.width, 2, cells)
             self.out += [f"    {part}" for part in wrap(terminal(mark.text), self.width - 4, 4, cells)]
             told = " · ".join(
                 f"{name} {value}" for name, value in (("saw", mark.saw), ("expected", mark.expected)) if value
             )
             self.out += [f"    {part}" for part in wrap(terminal(told), self.width - 4, 3, cells)]
             if mark.source:
-                self.out.append(f"    {terminal(mark.source)}")
+                self.out.append(f"    {cut(terminal(mark.source), self.width - 4, cells, middle=True)}")

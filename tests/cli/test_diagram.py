@@ -1,0 +1,97 @@
+"""`mrtrscope diagram`, as a user calls it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT, SAMPLES, mrtrscope
+
+ODD = ROOT / "tests" / "views" / "data" / "131-names-that-break-diagrams.jsonl"
+DEMO = SAMPLES / "sample-demo"
+
+
+def test_one_operation_to_standard_output() -> None:
+    done = mrtrscope("diagram", ODD, "op1")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith('<?xml version="1.0"') and done.stdout.endswith("</svg>\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "start"),
+    [("x.svg", b"<?xml"), ("x.png", b"\x89PNG"), ("x.dot", b"// Positions"), ("x.mmd", b"sequenceDiagram"),
+     ("x.puml", b"@startuml"), ("x.txt", b"tools/call pay;now")],
+)  # fmt: skip
+def test_the_name_of_the_file_says_the_format(name: str, start: bytes, tmp_path: Path) -> None:
+    done = mrtrscope("diagram", ODD, "op1", "-o", tmp_path / "sub" / name)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert (tmp_path / "sub" / name).read_bytes().startswith(start)
+
+
+def test_a_message_stands_for_its_operation() -> None:
+    assert (
+        mrtrscope("diagram", ODD, "m2", "--format", "text").stdout
+        == mrtrscope("diagram", ODD, "op1", "--format", "text").stdout
+    )
+
+
+def test_all_go_into_a_folder(tmp_path: Path) -> None:
+    done = mrtrscope("diagram", ODD, "--all", "--format", "mermaid", "-o", tmp_path)
+    assert done.returncode == 0
+    assert done.stderr == f"18 pictures in {tmp_path}\n"
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted(f"op{n}.mmd" for n in range(1, 19))
+
+
+def test_the_demo_capture_in_every_theme(tmp_path: Path) -> None:
+    seen = set()
+    for theme in ("light", "dark", "print"):
+        done = mrtrscope("diagram", DEMO, "op1", "--theme", theme, "-o", tmp_path / f"{theme}.svg")
+        assert done.returncode == 0, done.stderr
+        seen.add((tmp_path / f"{theme}.svg").read_bytes())
+    assert len(seen) == 3
+
+
+def test_a_session_names_its_channel(tmp_path: Path) -> None:
+    done = mrtrscope("diagram", ODD, "--session", "--format", "text")
+    assert done.returncode == 0
+    assert len(done.stdout.splitlines()) >= 18 + 3
+    many = mrtrscope("diagram", DEMO, "--session")
+    assert many.returncode == 2
+    assert "Say which channel; there are: " in many.stderr
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["op99"], "There is no operation 'op99' in this capture; mrtrscope list shows what there is."),
+        (["m9999"], "There is no operation 'm9999' in this capture; mrtrscope list shows what there is."),
+        ([], "Name one operation (op1), or give --all or --session; mrtrscope list shows what there is."),
+        (
+            ["op1", "--all"],
+            "Name one operation (op1), or give --all or --session; mrtrscope list shows what there is.",
+        ),
+        (["--all"], "--all writes many files: name a folder with -o."),
+        (["--session", "nobody"], "There is no channel 'nobody'; there are: "),
+        (
+            ["--session", "--format", "mermaid"],
+            "A session is drawn as svg, png, dot or text, not as mermaid.",
+        ),
+    ],
+)
+def test_what_cannot_be_drawn_is_said_in_a_line(args: list[str], said: str) -> None:
+    done = mrtrscope("diagram", ODD, *args)
+    assert done.returncode == 2
+    assert said in " ".join(done.stderr.split())
+    assert done.stdout == ""
+
+
+def test_a_file_that_cannot_be_written_is_said_in_a_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x", encoding="utf-8")
+    done = mrtrscope("diagram", ODD, "op1", "-o", tmp_path / "file" / "x.svg")
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"Error: {tmp_path}/file")
+
+
+def test_help_has_an_example() -> None:
+    assert "mrtrscope diagram captures/sample-demo op1 --format text" in mrtrscope("diagram", "--help").stdout

@@ -1,0 +1,88 @@
+"""What is hidden, what is not, and that equal values get equal stand-ins."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mrtrscope.views.redact import Redactor, is_secret_name
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["password", "Password", "user_password", "passphrase", "pwd", "api_key", "apiKey",
+     "X-API-Key", "access_token", "token", "refreshToken", "authorization", "Authorization", "Cookie", "Set-Cookie",
+     "client_secret", "pin", "otp", "cvv", "ssn", "session_id", "private_key", "Mcp-Session-Token", "credential", "card number"],
+)  # fmt: skip
+def test_names_of_secrets(name: str) -> None:
+    assert is_secret_name(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["name", "progressToken", "maxTokens", "message", "city", "author", "keyboard", "compass", "panel", "country_code",
+     "spin",
+     "shopping", "requestState", "description", ""],
+)  # fmt: skip
+def test_names_of_other_things(name: str) -> None:
+    assert not is_secret_name(name)
+
+
+KEY = "sk_" + "live_" + "abcdefghij0123456789"
+JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N"
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        (f"use {JWT} please", JWT),
+        ("Authorization: Bearer abcdef0123456789", "abcdef0123456789"),
+        ("key " + KEY, KEY),
+        ("ghp_abcdefghijklmnopqrstuvwxyz0123456789", "ghp_abcdefghijklmnopqrstuvwxyz0123456789"),
+        ("AKIAIOSFODNN7EXAMPLE", "AKIAIOSFODNN7EXAMPLE"),
+        ("postgres://kari:s3cret-word@db/x", "s3cret-word"),
+        ("https://a.test/cb?code=abc123def&state=1", "abc123def"),
+        ("-----BEGIN PRIVATE KEY-----\nMIIabc\n-----END PRIVATE KEY-----", "MIIabc"),
+    ],
+)
+def test_secrets_in_running_text(text: str, secret: str) -> None:
+    redactor = Redactor()
+    assert secret not in redactor.text(text)
+    assert "‹hidden 1›" in redactor.text(text)
+    assert Redactor(raw=True).text(text) == text
+
+
+def test_equal_values_have_equal_stand_ins() -> None:
+    redactor = Redactor()
+    shown = redactor.value(
+        {"password": "one-secret", "again": {"password": "one-secret"}, "token": "another"}
+    )
+    assert shown == {"password": "‹hidden 1›", "again": {"password": "‹hidden 1›"}, "token": "‹hidden 2›"}
+    assert list(redactor.hidden) == ["‹hidden 1›", "‹hidden 2›"]
+    assert "one-secret" not in str(redactor.hidden)
+
+
+def test_what_a_secret_member_holds_is_hidden_at_any_depth() -> None:
+    assert Redactor().value({"credentials": {"user": "kari", "list": ["x", 3, None]}}) == {
+        "credentials": {"user": "‹hidden 1›", "list": ["‹hidden 2›", "‹hidden 3›", None]}
+    }
+
+
+def test_a_form_field_named_password_is_described() -> None:
+    form = {"password": {"type": "string", "title": "Deploy password"}}
+    assert Redactor().value(form) == form
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(),
+        lambda x: st.lists(x) | st.dictionaries(st.text(), x),
+    )
+)
+def test_raw_changes_nothing_and_hiding_keeps_the_shape(value: Any) -> None:
+    assert Redactor(raw=True).value(value) == value
+    shown = Redactor().value(value)
+    assert type(shown) is type(value) or isinstance(shown, str)
