@@ -24,6 +24,7 @@ _SAME_MEANING = (
     "JSON text written anew",
     "white space",
     "another normal",
+    "percent-",
 )
 LIMIT = 1 << 16  # longer states are compared by prefix, suffix and length only
 _TYPES = {
@@ -45,7 +46,8 @@ def reencoded(issued: Any, came: Any) -> bool:
     """Whether `came` says the same as `issued` in another encoding: whoever decodes it reads the same bytes."""
     if type(issued) is not str or type(came) is not str or max(len(issued), len(came)) > LIMIT:
         return False
-    return any(made == came and words.startswith(_SAME_MEANING) for words, made in _made_from(issued))
+    words, _ = _explain(issued, came)
+    return words.startswith(_SAME_MEANING)
 
 
 def _explain(issued: Any, came: Any) -> tuple[str, bool]:
@@ -61,6 +63,8 @@ def _explain(issued: Any, came: Any) -> tuple[str, bool]:
         for words, made in _made_from(issued):
             if made == came:
                 return words, True
+        if "%" in came and _try(unquote, came) == issued:  # whichever characters were taken for unsafe
+            return "percent-encoded", True
     return _by_position(issued, came)
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mrtrscope.link.explain import alike, explain
+from mrtrscope.link.explain import alike, explain, reencoded
 
 B64 = base64.b64encode(bytes(range(40))).decode()
 URL = base64.urlsafe_b64encode(bytes(range(180, 256))).decode()
@@ -26,6 +26,7 @@ TEXT = json.dumps({"b": 1, "a": "é"}, ensure_ascii=False)
         (URL, URL.replace("-", "+").replace("_", "/"), "base64url turned into base64"),
         (quote("a b/c?d", safe=""), "a b/c?d", "percent-decoded"),
         ("a b/c", quote("a b/c", safe=""), "percent-encoded"),
+        ("v1.a-b", "v1%2Ea%2Db", "percent-encoded"),
         ("a+b+cd", "a b cd", "percent-decoded, with + taken for a space"),
         (" token-1 ", "token-1", "white space around it trimmed"),
         ("token-1\n", "token-1", "white space around it trimmed"),
@@ -97,3 +98,18 @@ def test_one_changed_character_is_found_where_it_is(issued: str, at: int, other:
 def test_a_state_of_a_mebibyte_is_compared_at_once() -> None:
     issued = "k" * (1 << 20)
     assert explain(issued, issued[:-1] + "x") == f"one character changed, number {1 << 20} of {1 << 20}"
+
+
+@pytest.mark.parametrize(
+    ("issued", "came", "same"),
+    [
+        (B64, B64.rstrip("="), True),
+        ("v1.a-b", "v1%2Ea%2Db", True),
+        (B64, B64, False),
+        (B64, B64[:-6], False),
+        ("token-1", "TOKEN-1", False),
+        (B64, None, False),
+    ],
+)
+def test_reencoded_says_whether_the_bytes_within_are_the_same(issued: Any, came: Any, same: bool) -> None:
+    assert reencoded(issued, came) is same
