@@ -7,9 +7,10 @@ chosen by the question. Contents of an elicitation and details of content blocks
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
-from mrtrscope.rules.questions import CAPABILITY, ELICITATION
+from mrtrscope.rules.questions import CAPABILITY, ELICITATION, Answer
 
 # 2026-07-28 has no messages for these results; the objects inside inputResponses kept the older shape.
 _SHAPES_OF = "2025-11-25"
@@ -22,18 +23,31 @@ def kind_known(method: str) -> bool:
 
 def faults(method: str, value: Any) -> dict[str, str]:
     """What keeps the value from answering a question of this method: member -> words; "" for the whole."""
-    from mcp_types import methods
-    from pydantic import ValidationError
-
     if type(value) is not dict:
         return {"": "is no object"}
+    validate, invalid = _validator()
     try:
-        methods.validate_client_result(method, _SHAPES_OF, value)
-    except ValidationError as error:
+        validate(method, _SHAPES_OF, value)
+    except invalid as error:
         return _by_member(
             method, value, error.errors(include_url=False, include_context=False, include_input=False)
         )
     return {}
+
+
+def faults_of(answer: Answer) -> dict[str, str]:
+    """`faults` of an answer by its question, worked out once."""
+    if answer.known is None:
+        answer.known = faults(answer.question.method, answer.value)
+    return answer.known
+
+
+@cache
+def _validator() -> tuple[Any, Any]:
+    from mcp_types import methods
+    from pydantic import ValidationError
+
+    return methods.validate_client_result, ValidationError
 
 
 def wrapped(value: Any) -> str:

@@ -70,13 +70,14 @@ class Context:
     now        time of the subject, microseconds
     subject    what the running rule was called with; None for a channel (an operation: its last request)
     raised     findings about this subject so far, of other rules too
+    asked, answered   for `questions`: the questions and answers of this subject, None before somebody wanted them
     lasting    False while somebody asks how things stand now (PRESENT): what is found is not kept
     memory     what `link` keeps for ever, to read
     """
 
     __slots__ = (
-        "ask", "channel", "era", "exchange", "lasting", "link", "memory", "now", "operation", "raised",
-        "rule", "subject", "tested_rules", "transport", "version",
+        "answered", "ask", "asked", "channel", "counts", "era", "exchange", "lasting", "link", "memory", "now",
+        "operation", "raised", "rule", "subject", "transport", "version",
     )  # fmt: skip
 
     exchange: Exchange | None
@@ -93,12 +94,13 @@ class Context:
     lasting: bool
     memory: Memory
     rule: Rule
-    tested_rules: dict[tuple[str, str], int]
+    asked: Any
+    answered: Any
+    counts: list[int]
 
     def tested(self) -> None:
         """The sentence of the running rule applies here and can be decided: it counts as exercised."""
-        key = (self.channel.name, self.rule.id)
-        self.tested_rules[key] = self.tested_rules.get(key, 0) + 1
+        self.counts[self.rule.order] += 1
 
     def first(self, *what: str) -> bool:
         """Whether the running rule asks this for the first time on this channel: "report once per server".

@@ -41,21 +41,21 @@ class Judge:
     rules      default: all registered ones
     memory     handed to rules as `ctx.memory`, to read what `link` keeps for ever
     findings   lasting findings since the last `take()`
-    tested     (channel, rule id) -> how often the rule was exercised since then
     failures   rule id -> [how often it raised, what it said first, key of that subject]
     """
 
     strict = False  # raise what a rule raises; tests set it on the class
 
     def __init__(self, rules: Iterable[Rule] | None = None, memory: Memory | None = None) -> None:
-        self._select = Selector(reg.load().values() if rules is None else rules)
+        chosen = list(reg.load().values() if rules is None else rules)
+        self._select = Selector(chosen)
         self.findings: list[Finding] = []
-        self.tested: dict[tuple[str, str], int] = {}
+        self._ids = {rule.order: rule.id for rule in chosen}
+        self._counts: dict[str, list[int]] = {}  # channel -> how often exercised, by the order of the rule
         self._passed: dict[tuple[str, int], int] = {}  # (channel, place in `counted`) -> how often
         self.failures: dict[str, list[Any]] = {}
         self._ctx = Context()
         self._ctx.memory = DictMemory() if memory is None else memory
-        self._ctx.tested_rules = self.tested
         self._ctx.lasting = True
 
     def on_message(self, message: Message, role: str, exchange: Exchange | None, channel: Channel) -> None:
@@ -90,8 +90,8 @@ class Judge:
     ) -> list[Finding]:
         """How things stand: findings about operations still open, about channels, and about lines of text that
         may still turn out to be parts of a message. Nothing is kept."""
-        lasting, counts = self.findings, self._ctx.tested_rules
-        self.findings, self._ctx.tested_rules, self._ctx.lasting = [], {}, False
+        lasting, counts = self.findings, self._counts
+        self.findings, self._counts, self._ctx.lasting = [], {}, False
         try:
             for operation, channel in operations:
                 self._enter_operation(operation, channel)
@@ -103,27 +103,40 @@ class Judge:
                 self.on_event(line, None, channel)
             found = self.findings
         finally:
-            self.findings, self._ctx.tested_rules, self._ctx.lasting = lasting, counts, True
+            self.findings, self._counts, self._ctx.lasting = lasting, counts, True
         for finding in found:
             finding.provisional = True
         return found
 
     def take(self) -> tuple[list[Finding], dict[tuple[str, str], int]]:
         """Lasting findings and counts since the last call; forgets them."""
+        tested = {
+            (channel, self._ids[order]): times
+            for channel, counts in self._counts.items()
+            for order, times in enumerate(counts)
+            if times
+        }
         for (channel, place), times in self._passed.items():
             for id in self._select.counted[place]:
-                self.tested[channel, id] = self.tested.get((channel, id), 0) + times
+                tested[channel, id] = tested.get((channel, id), 0) + times
+        found, self.findings = self.findings, []
+        self._counts.clear()
         self._passed.clear()
-        taken = self.findings, self.tested
-        self.findings, self.tested = [], {}
-        self._ctx.tested_rules = self.tested
-        return taken
+        return found, tested
+
+    def _counts_of(self, channel: Channel) -> list[int]:
+        counts = self._counts.get(channel.name)
+        if counts is None:
+            counts = self._counts[channel.name] = [0] * (max(self._ids, default=0) + 1)
+        return counts
 
     def _enter(self, event: Event, exchange: Exchange | None, channel: Channel) -> None:
         ctx = self._ctx
         ctx.subject = event
         ctx.exchange = exchange
         ctx.channel = channel
+        ctx.counts = self._counts_of(channel)
+        ctx.asked = ctx.answered = None
         channel.last = ctx.now = event.t
         ctx.transport = "stdio" if event.http is None and channel.transport == "stdio" else "http"
         if exchange is None:
@@ -145,7 +158,8 @@ class Judge:
 
     def _enter_channel(self, channel: Channel) -> None:
         ctx = self._ctx
-        ctx.subject = ctx.exchange = ctx.link = ctx.ask = ctx.operation = None
+        ctx.subject = ctx.exchange = ctx.link = ctx.ask = ctx.operation = ctx.asked = ctx.answered = None
+        ctx.counts = self._counts_of(channel)
         ctx.channel, ctx.transport, ctx.now = channel, channel.transport, 0
         ctx.era, ctx.version = channel_era(channel), ""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mrtrscope.rules.answers import faults, kind_known, refused, wrapped
+from mrtrscope.rules.answers import faults_of, kind_known, refused, wrapped
 from mrtrscope.rules.context import Context, Finding
 from mrtrscope.rules.questions import CAPABILITY, answered, pointer
 from mrtrscope.rules.registry import ADVISORY, CLIENT, MUST, RETRY, rule
@@ -30,7 +30,7 @@ def answer_of_another_kind(retry: Message, ctx: Context) -> Iterator[Finding]:
         if not kind_known(method):
             continue
         ctx.tested()
-        found = faults(method, answer.value)
+        found = faults_of(answer)
         if found and not wrapped(answer.value):
             words = ", ".join(f"{member} {what}".strip() for member, what in found.items())
             yield ctx.finding(
@@ -56,7 +56,7 @@ def answer_is_wrapped(retry: Message, ctx: Context) -> Iterator[Finding]:
             continue
         ctx.tested()
         what = wrapped(answer.value)
-        if what and faults(answer.question.method, answer.value):
+        if what and faults_of(answer):
             yield ctx.finding(
                 retry,
                 saw=sorted(answer.value),

@@ -8,7 +8,7 @@ from typing import Any
 
 from mrtrscope.link.facts import LOST, Ask, Operation
 from mrtrscope.rules import said
-from mrtrscope.rules.answers import faults, kind_known, refused, wrapped
+from mrtrscope.rules.answers import faults_of, kind_known, refused, wrapped
 from mrtrscope.rules.context import Context, Finding
 from mrtrscope.rules.questions import ELICITATION, Answer, answered, elicitation_mode, taken_up
 from mrtrscope.rules.registry import MUST, RETRY_ANSWERED, SERVER, SETTLED, SHOULD, rule
@@ -76,10 +76,10 @@ def refuses_an_extra_answer(answer: Message, ctx: Context) -> Iterator[Finding]:
     that is none.
     """
     ask = taken_up(ctx)
-    if ask is None or _state_differs(ctx) or not _all_sound(ask, ctx):
+    if ask is None:
         return
     extra = [key for key in _answers(ctx) if key not in ask.questions]
-    if not extra:
+    if not extra or _state_differs(ctx) or not _all_sound(ask, ctx):
         return
     ctx.tested()
     if answer.kind != "error" or said.code(answer) in said.EXPLAINED_CODES or said.about_the_state(answer):
@@ -113,7 +113,7 @@ def takes_a_malformed_answer(answer: Message, ctx: Context) -> Iterator[Finding]
     if ask is None or ctx.exchange is None or not ask.questions:
         return
     whole = ctx.exchange.answers
-    wrong = [a.question.key for a in _answered(ctx) if faults(a.question.method, a.value)]
+    wrong = [a.question.key for a in _answered(ctx) if faults_of(a)]
     if whole is ABSENT or (type(whole) is dict and not wrong):
         return
     ctx.tested()
@@ -139,9 +139,14 @@ def refuses_a_bare_answer(answer: Message, ctx: Context) -> Iterator[Finding]:
     the error asks for an envelope or a resultType; a refusal that speaks of the state is none of the shape.
     """
     ask = taken_up(ctx)
-    if ask is None or not ask.questions or _state_differs(ctx) or not _all_sound(ask, ctx):
+    if (
+        ask is None
+        or not ask.questions
+        or _state_differs(ctx)
+        or _answers(ctx).keys() != ask.questions.keys()
+    ):
         return
-    if any(key not in ask.questions for key in _answers(ctx)):
+    if not _all_sound(ask, ctx):
         return
     ctx.tested()
     if said.code(answer) not in (-32600, -32602):
@@ -227,7 +232,7 @@ def _state_differs(ctx: Context) -> bool:
 
 def _all_sound(ask: Ask, ctx: Context) -> bool:
     """Every question has an answer of its kind."""
-    sound = [a for a in _answered(ctx) if not faults(a.question.method, a.value) and not wrapped(a.value)]
+    sound = [a for a in _answered(ctx) if not faults_of(a) and not wrapped(a.value)]
     return len(sound) == len(ask.questions)
 
 

@@ -8,7 +8,6 @@ roots are the same for both: they are declared with `on=QUESTION` or `on=ANSWER`
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from mrtrscope.link.facts import Ask
@@ -26,70 +25,85 @@ ANSWER = (RETRY, RESULT)  # with dirs={"c2s"}
 class Question:
     """One thing a server asks of a client.
 
-    path     JSON pointer of the request object in the message ("" for a message of its own)
-    key      in inputRequests, "" in the old way
+    key      in inputRequests, "" in the old way; `old_way` says that it is a message of its own
     method   "" when it is no string        params   {} when absent or no object
     body     the request object
     """
 
-    __slots__ = ("body", "key", "method", "params", "path")
+    __slots__ = ("body", "key", "method", "old_way", "params")
 
-    def __init__(self, path: str, key: str, body: dict[str, Any]) -> None:
-        self.path = path
-        self.key = key
+    def __init__(self, key: str | None, body: dict[str, Any]) -> None:
+        self.key = "" if key is None else key
+        self.old_way = key is None
         self.body = body
         method, params = body.get("method"), body.get("params")
         self.method = method if type(method) is str else ""
         self.params: dict[str, Any] = params if type(params) is dict else {}
 
+    @property
+    def path(self) -> str:
+        """JSON pointer of the request object in the message, "" for a message of its own."""
+        return "" if self.old_way else pointer("result", "inputRequests", self.key)
+
 
 class Answer:
     """One answer, with the question it is for.
 
-    path    JSON pointer of the value in the message       value   any JSON value
+    value   any JSON value          known   what `answers.faults_of` found, None before it was asked
     """
 
-    __slots__ = ("path", "question", "value")
+    __slots__ = ("known", "question", "value")
 
-    def __init__(self, path: str, question: Question, value: Any) -> None:
-        self.path = path
+    def __init__(self, question: Question, value: Any) -> None:
         self.question = question
         self.value = value
+        self.known: dict[str, str] | None = None
+
+    @property
+    def path(self) -> str:
+        """JSON pointer of the value in the message."""
+        return "/result" if self.question.old_way else pointer("params", "inputResponses", self.question.key)
 
 
-def asked(message: Message, ctx: Context, method: str | None = None) -> Iterator[Question]:
+def asked(message: Message, ctx: Context, method: str | None = None) -> list[Question]:
     """The questions in a message of the server, of one method only when one is given.
 
     Entries that are no objects are passed over: `mrtr/input-requests-is-object` has them.
     """
-    if message.dir != "s2c":
-        return
-    if message.kind == "request":
-        found = [Question("", "", message.body)]
-    else:
-        found = list(_entries(message.result.get("inputRequests")))
-    for question in found:
-        if method is None or question.method == method:
-            yield question
+    found: list[Question] | None = ctx.asked
+    if found is None:  # worked out once for all the rules about this message
+        if message.dir != "s2c":
+            found = []
+        elif message.kind == "request":
+            found = [Question(None, message.body)]
+        else:
+            found = _entries(message.result.get("inputRequests"))
+        ctx.asked = found
+    return found if method is None else [question for question in found if question.method == method]
 
 
-def answered(message: Message, ctx: Context, method: str | None = None) -> Iterator[Answer]:
-    """The answers in a message of the client whose question was seen and is certain."""
+def answered(message: Message, ctx: Context, method: str | None = None) -> list[Answer]:
+    """The answers in a message of the client whose question was seen and is certain.
+
+    A rule about how a server takes a retry gives the retry: `answered(ctx.exchange.request, ctx)`.
+    """
+    found: list[Answer] | None = ctx.answered
+    if found is None:
+        found = ctx.answered = _answers(message, ctx)
+    return found if method is None else [answer for answer in found if answer.question.method == method]
+
+
+def _answers(message: Message, ctx: Context) -> list[Answer]:
     if message.dir != "c2s":
-        return
+        return []
     if message.kind == "request":
         ask, responses = taken_up(ctx), message.params.get("inputResponses")
         if ask is None or type(responses) is not dict:
-            return
-        for question in _entries(ask.questions):
-            if question.key in responses and (method is None or question.method == method):
-                yield Answer(
-                    pointer("params", "inputResponses", question.key), question, responses[question.key]
-                )
-    elif ctx.exchange is not None and ctx.exchange.dir == "s2c":
-        question = Question("", "", ctx.exchange.request.body)
-        if method is None or question.method == method:
-            yield Answer("/result", question, message.body.get("result"))
+            return []
+        return [Answer(q, responses[q.key]) for q in _entries(ask.questions) if q.key in responses]
+    if ctx.exchange is not None and ctx.exchange.dir == "s2c":
+        return [Answer(Question(None, ctx.exchange.request.body), message.body.get("result"))]
+    return []
 
 
 def taken_up(ctx: Context) -> Ask | None:
@@ -103,10 +117,10 @@ def taken_up(ctx: Context) -> Ask | None:
     return ask
 
 
-def _entries(questions: Any) -> Iterator[Question]:
-    for key, body in questions.items() if type(questions) is dict else ():
-        if type(body) is dict:
-            yield Question(pointer("result", "inputRequests", key), key, body)
+def _entries(questions: Any) -> list[Question]:
+    if type(questions) is not dict:
+        return []
+    return [Question(key, body) for key, body in questions.items() if type(body) is dict]
 
 
 def pointer(*steps: str | int) -> str:

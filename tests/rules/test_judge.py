@@ -78,7 +78,7 @@ def test_what_the_recording_proxy_said_itself_is_silent_and_what_it_answered_is_
 
 def test_an_exception_costs_one_rule_its_word_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Judge, "strict", False)
-    judge = Judge([made(breaks), made(always, id="other")])
+    judge = Judge([made(breaks), made(always, id="other", order=1)])
     for _ in range(2):
         judge.on_message(message({"method": "x"}), "notification", None, CHANNEL)
     assert [f.rule for f in judge.findings] == ["mrtr/at-least-one-field", "other"] * 2
@@ -92,7 +92,7 @@ def test_in_tests_an_exception_is_raised(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_elements_of_a_batch_meet_only_the_rules_about_batches() -> None:
-    about_batches = made(always, on=frozenset({"batch"}), id="batches")
+    about_batches = made(always, on=frozenset({"batch"}), id="batches", order=1)
     judge = Judge([made(always), about_batches])
     judge.on_message(message({"method": "x"}, batch=(0, 2, "j:0")), "notification", None, CHANNEL)
     assert [f.rule for f in judge.findings] == ["batches"]
