@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import unicodedata
+from typing import Any
 from urllib.parse import quote
 
 import pytest
