@@ -26,6 +26,7 @@ __all__ = [
 
 BLOCK = 1 << 18
 HEADER_LIMIT = 1 << 16
+CLOCK_TICK = 10_000  # microseconds by which a file's time may be behind
 GAP_MAX = 1 << 20  # longer damage is told in pieces, so that it need not be held in memory
 
 _RECORD = re.compile(
@@ -170,7 +171,8 @@ class Reader:
                 return self._cut(data, False, len(more) < want)
             self._rest = data
             return []
-        frames = self._cut(self._rest, True, True) if final and self._rest else []
+        whole = self._rest and (final or len(self._rest) >= self._need)
+        frames = self._cut(self._rest, final, True) if whole else []
         self.torn = len(self._rest)
         return frames or None
 
@@ -206,7 +208,11 @@ class Reader:
                 start = m.end()
                 end = start + int(length)
                 # The byte behind a record tells, before it is believed, whether its length was true.
-                if end < size and data[end] == 10 and (48 <= data[end + 1] <= 57 if end + 1 < size else at_end):
+                if (
+                    end < size
+                    and data[end] == 10
+                    and (48 <= data[end + 1] <= 57 if end + 1 < size else at_end)
+                ):
                     stop = at
                 else:
                     stop = self._doubt(data, at, start, end, final)
@@ -239,16 +245,34 @@ class Reader:
 
     def _doubt(self, data: bytes, at: int, start: int, end: int, final: bool) -> int:
         """A record that does not look whole: `at` to believe it, -1 to wait, else where reading goes on."""
-        if end + (not final) >= len(data) and end - start <= MAX_RECORD:
-            if not final:
-                self._need = end + 2 - at
-                return -1
-            if not _ends_in_records(data, start):
-                return -1  # torn
+        if end >= len(data) and end - start <= MAX_RECORD:
+            self._need = end + 1 - at
+            if not (final and self._goes_on(data, at, start)):
+                return -1  # torn, or not written to its end yet
+        elif end + 1 == len(data) and data[end] == 10:
+            return -1  # whole, but the block ends here, and the byte behind it is still to be read
         stop = self._skip(data, at, final)
-        # The length is true, it is the next header that is damaged: nothing within looks like a record.
-        whole = end + 1 < len(data) and data[end] == 10 and data[end + 1] != 10
+        # The length is true, it is the next header that is damaged, when nothing within looks like a record. With
+        # a header one byte further it is the length that is one too small, and the newline the payload's last byte.
+        one_more = data[end + 1 : end + 2] == b"\n" and _RECORD.match(data, end + 2)
+        whole = end + 1 < len(data) and data[end] == 10 and not one_more
         return at if whole and stop > end else stop
+
+    def _goes_on(self, data: bytes, at: int, start: int) -> bool:
+        """Whether a record that goes beyond the file is not torn but says a wrong length: sound records follow, up to
+        the very last byte. Their times lie between its own and that of the file, so that a torn record with text of
+        that form in it is not taken for one."""
+        time = int(_RECORD.match(data, at)[3])  # type: ignore[index]
+        latest = (os.fstat(self._fd).st_mtime_ns - self.header.wall) // 1000 + CLOCK_TICK
+        look = start
+        while (look := data.find(b"\n", look) + 1) > 0:
+            while (m := _RECORD.match(data, look)) is not None and time <= int(m[3]) <= latest:
+                time, look = int(m[3]), m.end() + int(m[4]) + 1
+                if look >= len(data):
+                    return look == len(data) and data[-1] == 10
+                if data[look - 1] != 10:
+                    break
+        return False
 
     def _skip(self, data: bytes, at: int, final: bool) -> int:
         """Where reading goes on behind damage, at most GAP_MAX further; -1 when more must be read first."""
@@ -284,18 +308,6 @@ class Reader:
     def _gap(self, offset: int, number: int, t: int, size: int) -> Frame:
         said = {"bytes": size, "frames": 0, "why": "damaged record", "before": number}
         return Frame(self.header.name, offset, number, t, "0z", GAP, json.dumps(said).encode())
-
-
-def _ends_in_records(data: bytes, at: int) -> bool:
-    """Whether sound records follow somewhere behind `at`, up to the very last byte."""
-    while (at := data.find(b"\n", at) + 1) > 0:
-        while (m := _RECORD.match(data, at)) is not None:
-            at = m.end() + int(m[4]) + 1
-            if at >= len(data):
-                return at == len(data) and data[-1] == 10
-            if data[at - 1] != 10:
-                break
-    return False
 
 
 def read_journal(path: str | os.PathLike[str], offset: int = 0) -> Iterator[Frame]:

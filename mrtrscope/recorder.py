@@ -180,7 +180,7 @@ class Journal:
         """Keep several records (lane, kind, t_ns, data), in one write where `append` would need one; never raises."""
         left = records
         try:
-            chunks = []
+            chunks: list[bytes] = []
             for lane, kind, t_ns, data in records:
                 t = (t_ns - self._mono) // 1000
                 chunks += (f"{lane} {kind} {t if t > 0 else 0} {len(data)}\n".encode(), data, b"\n")
