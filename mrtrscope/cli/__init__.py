@@ -7,7 +7,6 @@ usage error (2), what cannot be read is `Unreadable` (3).
 from __future__ import annotations
 
 import importlib
-import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -20,18 +19,16 @@ from mrtrscope import __version__
 # verb -> (module, attribute, what it does); None for a verb that does not show in --help
 VERBS: dict[str, tuple[str, str, str | None]] = {
     "demo": ("demo", "demo", "Run a real client and server, capture, judge and draw them."),
-    "wrap": ("wrap", "wrap", "Start a stdio server, pass everything through, and record it."),
-    "relay": ("relay", "relay", "Pass plain HTTP to a server on this machine, and record it."),
+    "wrap": ("carriers", "wrap", "Start a stdio server, pass everything through, and record it."),
+    "relay": ("carriers", "relay", "Pass plain HTTP to a server on this machine, and record it."),
     "proxy": ("proxy", "proxy", "Pass HTTP on through mitmproxy, and record it."),
-    "list": ("list", "list_", "List the operations of a capture, one a line."),
+    "list": ("list_", "list_", "List the operations of a capture, one a line."),
     "messages": ("messages", "messages", "List every message of a capture, one a line."),
     "show": ("show", "show", "Show one operation, exchange or frame in full."),
     "check": ("check", "check", "Judge a capture against the rules and print what it breaks."),
     "rules": ("rules", "rules", "List the rules."),
     "explain": ("explain", "explain", "Explain one rule: its source, why it matters, examples."),
     "diagram": ("diagram", "diagram", "Draw the sequence diagram of an operation."),
-    "import": ("import_", "import_", "Read a recording of another form into a capture folder."),
-    "export": ("export", "export", "Write a capture as text, one JSON object a line."),
     "analyse": ("analyse", "analyse", None),
 }
 
@@ -85,34 +82,22 @@ def main(args: Sequence[str] | None = None) -> None:
 
 def run(args: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
+    given = list(args) if args is not None else None
     try:
-        result: Any = cli.main(args=list(args) if args is not None else None, standalone_mode=False)
-        _flush()
-    except BrokenPipeError:
-        return _gone()
+        result: Any = cli.main(args=given, prog_name="mrtrscope", standalone_mode=False)
     except click.exceptions.Exit as end:
         return end.exit_code
     except (click.Abort, KeyboardInterrupt):
         return 128 + signal.SIGINT
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        return error.exit_code
+    except click.UsageError as error:
+        where = error.ctx.command_path if error.ctx is not None else "mrtrscope"
+        text = error.format_message()
+        click.echo(f"Error: {text}{'' if text[-1:] in '.?' else '.'} See {where} --help.", err=True)
+        return error.exit_code
     except click.ClickException as error:
         error.show()
         return error.exit_code
     return result if isinstance(result, int) else 0
-
-
-def _flush() -> None:
-    for stream in (sys.stdout, sys.stderr):
-        if stream is not None:
-            stream.flush()
-
-
-def _gone() -> int:
-    """Whoever read our output is gone (`| head`): no more is wanted, and that is no error."""
-    quiet = os.open(os.devnull, os.O_WRONLY)
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except BrokenPipeError:
-            os.dup2(quiet, stream.fileno())
-    os.close(quiet)
-    return 0

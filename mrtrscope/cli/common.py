@@ -28,7 +28,19 @@ class CannotRead(click.ClickException):
 
 def capture_argument[F: Callable[..., Any]](function: F) -> F:
     """CAPTURE: a capture folder, a journal, a transcript, a flow file or a HAR."""
-    return click.argument("capture", type=click.Path(exists=True, path_type=Path))(function)
+    return click.argument("capture", type=_Capture(path_type=Path))(function)
+
+
+class _Capture(click.Path):
+    """A path that must be there; what to do when it is not."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        path = super().convert(value, param, ctx)
+        if not path.exists():
+            raise click.UsageError(
+                f"{path}: no such file or folder; record one with mrtrscope wrap, relay or proxy", ctx
+            )
+        return path
 
 
 def update_option[F: Callable[..., Any]](function: F) -> F:
@@ -88,25 +100,33 @@ def columns() -> int | None:
 
 def print_lines(lines: Iterable[str]) -> None:
     """Results, one line each."""
-    write = sys.stdout.write
-    for line in lines:
-        write(
-            line.encode(sys.stdout.encoding or "utf-8", "backslashreplace").decode(
-                sys.stdout.encoding or "utf-8"
-            )
-            + "\n"
-        )
+    encoding = sys.stdout.encoding or "utf-8"
+    with _read_by_somebody() as write:
+        for line in lines:
+            write(line.encode(encoding, "backslashreplace").decode(encoding) + "\n")
 
 
 def print_json(key: str, rows: Iterable[BaseModel], rest: Callable[[], dict[str, Any]] | None = None) -> None:
     """`{"key": [rows…], …rest}`, written row by row, so that a million rows need no memory; ASCII only."""
-    write = sys.stdout.write
-    write(f'{{"{key}": [')
-    between = "\n"
-    for row in rows:
-        write(between + json.dumps(row.model_dump(exclude_defaults=False)))
-        between = ",\n"
-    write("\n]")
-    for name, value in (rest() if rest else {}).items():
-        write(f",\n{json.dumps(name)}: {json.dumps(value)}")
-    write("}\n")
+    with _read_by_somebody() as write:
+        write(f'{{"{key}": [')
+        between = "\n"
+        for row in rows:
+            write(between + json.dumps(row.model_dump()))
+            between = ",\n"
+        write("\n]")
+        for name, value in (rest() if rest else {}).items():
+            write(f",\n{json.dumps(name)}: {json.dumps(value)}")
+        write("}\n")
+
+
+@contextlib.contextmanager
+def _read_by_somebody() -> Iterator[Callable[[str], object]]:
+    """Writes to stdout until whoever read it is gone (`| head`): then no more is wanted, and that is no error."""
+    try:
+        yield sys.stdout.write
+        sys.stdout.flush()
+    except BrokenPipeError:
+        nobody = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nobody, sys.stdout.fileno())
+        os.close(nobody)

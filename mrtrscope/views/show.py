@@ -162,7 +162,8 @@ class Page:
             yield from self._block(self.redact.text(event.raw.decode("utf-8", "backslashreplace")))
         elif isinstance(event, Signal):
             yield from self._heads(event)
-            yield from self._block(self._pretty(event.detail)) if event.detail else ()
+            for name, value in event.detail.items():
+                yield visible(f"      {name}: {self.redact.text(value) if isinstance(value, str) else value}")
         yield from self.findings(findings, {})
 
     def findings(self, found: list[model.Finding], rows: Mapping[str, model.Message]) -> Iterator[str]:
