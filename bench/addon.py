@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import signal
 import socket
 import statistics
@@ -226,16 +227,26 @@ class Proxy:
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         wait_for(self.port)
 
+    def cpu(self) -> float:
+        """Seconds of CPU that mitmdump took, its children aside."""
+        fields = (
+            Path(f"/proc/{self.process.pid}/stat").read_text(encoding="ascii").rpartition(") ")[2].split()
+        )
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def stop(self) -> None:
         self.process.send_signal(signal.SIGINT)
         self.process.wait(20)
 
 
-async def figures(port: int, clients: list[int], requests: int, events: int) -> dict[str, float]:
+async def figures(proxy: Proxy, clients: list[int], requests: int, events: int) -> dict[str, float]:
     found = {}
+    port = proxy.port
     await load(port, 4, 200)  # warm
+    began = proxy.cpu()
     for n in clients:
         found[f"{n} clients, ms a request"], found[f"{n} clients, ms median"] = await load(port, n, requests)
+    found["CPU, ms a request"] = (proxy.cpu() - began) / (len(clients) * requests) * 1e3
     late = await delays(port, events)
     found["event late, ms median"] = statistics.median(late)
     found["event late, ms worst"] = max(late)
@@ -267,9 +278,7 @@ def main() -> None:
             for which in ("tee", "addon") if n % 2 else ("addon", "tee"):
                 with tempfile.TemporaryDirectory() as folder:
                     proxy = Proxy(which, Path(folder), target)
-                    found[which] = asyncio.run(
-                        figures(proxy.port, given.clients, given.requests, given.events)
-                    )
+                    found[which] = asyncio.run(figures(proxy, given.clients, given.requests, given.events))
                     proxy.stop()
             rounds.append(found)
             ratios = (f"{name} {found['addon'][name] / found['tee'][name]:.3f}" for name in found["tee"])

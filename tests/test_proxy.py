@@ -134,6 +134,12 @@ def test_a_target_that_is_none(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("listen", ["0.0.0.0:0", "[::]:0", "example.com:80"])
+def test_a_port_that_other_machines_could_reach(tmp_path: Path, listen: str) -> None:
+    line = refused("--capture", str(tmp_path), "--listen", listen)
+    assert line == f"Error: other machines could connect to {listen}; say --allow-remote if they may."
+
+
 def test_a_folder_that_cannot_be(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     line = refused("--capture", str(tmp_path / "file" / "x"), "--listen", "0")

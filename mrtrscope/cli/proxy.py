@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import socket
 from importlib.util import find_spec
+from ipaddress import ip_address
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import SplitResult, urlsplit
@@ -68,6 +69,7 @@ def addon_path() -> Path:
 @click.option(
     "--stdio", is_flag=True, help="Take stdio sessions of `mrtrscope wrap --via`, to watch and edit them."
 )
+@click.option("--allow-remote", is_flag=True, help="Listen where other machines can connect.")
 @click.option("--no-check", is_flag=True, help="Start even though the target cannot be reached yet.")
 @click.argument("options", nargs=-1, type=click.UNPROCESSED, metavar="[-- MITMPROXY OPTIONS]")
 def proxy(
@@ -76,6 +78,7 @@ def proxy(
     listen: str,
     web: bool,
     stdio: bool,
+    allow_remote: bool,
     no_check: bool,
     options: tuple[str, ...],
 ) -> int:
@@ -87,6 +90,8 @@ def proxy(
         raise click.UsageError("--stdio takes its targets from `mrtrscope wrap --via`; leave --target out.")
     folder = _writable(capture or Path(default_capture()))
     where = listen_address(listen)
+    if not (allow_remote or _is_loopback(where.host)):
+        raise CannotStart(f"other machines could connect to {where}; say --allow-remote if they may.")
     _free(where)
     mode = "socks5" if stdio else None
     if target:
@@ -165,6 +170,13 @@ def target_url(text: str) -> SplitResult:
 
 def _address(url: SplitResult) -> Address:
     return Address(url.hostname or "", url.port or PORTS[url.scheme])
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def _writable(folder: Path) -> Path:
