@@ -12,6 +12,7 @@ that subject, never the message, and is counted in `failures`; where `strict` is
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import islice
 from typing import Any
 
 from mrtrscope.link.facts import LEGACY, META_VERSION, MODERN, UNKNOWN, Exchange, Operation
@@ -27,6 +28,7 @@ from mrtrscope.wire.events import Event, Message, NonMessage, Signal
 ROLES = frozenset({reg.REQUEST, reg.RESULT, reg.FAULT, reg.EXTRA, reg.STRAY, reg.NOTIFICATION, reg.INVALID})
 
 BATCHES_ALLOWED = "2025-03-26"
+MANY = 50  # findings of one rule about one subject; a peer decides how many keys a message has
 
 # Triggers by the bits of `screen`, in their order.
 _GROUPS = (reg.FORM, reg.WITH_META, reg.META, reg.TRACE, reg.DECLARATION, reg.RESULT_FORM)
@@ -174,7 +176,10 @@ class Judge:
         for rule in rules:
             ctx.rule = rule
             try:
-                raised.extend(rule.check(subject, ctx))
+                before = len(raised)
+                raised.extend(islice(rule.check(subject, ctx), MANY))
+                if len(raised) - before == MANY:
+                    raised[-1].text += "; and more like it here"
             except Exception as error:
                 if self.strict:
                     raise

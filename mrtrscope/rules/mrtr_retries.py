@@ -16,7 +16,7 @@ ITEM = PAGE + "#client-requirements-basic-workflow item "
 SCHEMA = "schema/2026-07-28/schema.ts "
 
 FROM_CLIENT = ("c2s",)
-SHOWN = 5  # of several results that agree, so many are named
+SHOWN = 8  # of several results that agree, and of keys, so many are named
 
 
 @rule("mrtr/state-echoed-verbatim", level=MUST, fault=CLIENT, on=RETRY, dirs=FROM_CLIENT, source=ITEM + "2")
@@ -129,8 +129,8 @@ def question_left_unanswered(retry: Message, ctx: Context) -> Iterator[Finding]:
         )
         yield ctx.finding(
             retry,
-            saw=sorted(answers),
-            expected=sorted(ask.questions),
+            saw=sorted(answers)[:SHOWN],
+            expected=sorted(ask.questions)[:SHOWN],
             also=[ask.key],
             path=pointer("params", "inputResponses", key),
             text=f"no answer for the key {key!r} ({method or 'no method'}){hint}",
@@ -155,7 +155,7 @@ def answer_nobody_asked_for(retry: Message, ctx: Context) -> Iterator[Finding]:
             yield ctx.finding(
                 retry,
                 saw=key,
-                expected=sorted(ask.questions),
+                expected=sorted(ask.questions)[:SHOWN],
                 also=[ask.key],
                 path=pointer("params", "inputResponses", key),
                 text=f"the key {key!r} was asked in an earlier round"
