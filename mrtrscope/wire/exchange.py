@@ -38,6 +38,7 @@ Made = Iterator[Text | Signal]
 Headers = list[tuple[str, str]]
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(?:[^/?#@]*@)?([^/?#]*)([^?#]*)")
+_WHITE = b" \t\r\n"  # around a text: where it is cut off must not depend on how the body came
 _PORTS = {"http": ":80", "https": ":443"}
 
 
@@ -143,8 +144,8 @@ class Flow:
 
     def _request_text(self, body: TextBody) -> Made:
         spot = body.spot(self.exchange.place)
-        text = body.take()
-        if not text.strip():
+        text = body.take().strip(_WHITE)
+        if not text:
             return
         for made in read(self.q, spot, text, counts=self.counts):
             if type(made) is Message and self.exchange.method == "POST":
@@ -202,8 +203,8 @@ class Flow:
         exchange = self.exchange
         place = None if exchange.place is None else {**exchange.place, "event": 0}
         spot = body.spot(place)
-        text = bytes(body.kept.lstrip()) if body.read else bytes(body.kept)
-        if not text.strip():
+        text = bytes(body.kept.strip(_WHITE))
+        if not text:
             return
         odd = (("trailing-data", "behind others in one text"),) if body.read else ()
         kind = essence(exchange.response_headers)
@@ -231,6 +232,7 @@ class Flow:
         """
         if self.done or self.over is not None:
             return
+        self.exchange.closed_by = by  # before what was cut off by it is read
         body, self.answer_body = self.answer_body, None
         if not self.asked and last:
             yield from self.ask_end(t, offset, part, whole=False)

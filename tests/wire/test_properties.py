@@ -104,6 +104,7 @@ def test_a_checkpoint_between_any_two_frames_changes_nothing(steps: list[Step], 
 WHOLE: list[tuple[str, dict[str, Any], list[Step]]] = [
     ("pipe", {"how": "wrap"}, [("1i", DATA, b""), ("1i", END, {})]),
     ("answer", {"how": "addon"}, [("1q", HEAD, HEADS[0]), ("1q", END, {}), ("1a", HEAD, HEADS[2]), ("1a", DATA, b""), ("1a", END, {})]),
+    ("json", {"how": "addon"}, [("1q", HEAD, HEADS[0]), ("1q", END, {}), ("1a", HEAD, HEADS[0] | {"status": 200}), ("1a", DATA, b""), ("1a", END, {})]),
     ("packed", {"how": "addon"}, [("1q", HEAD, HEADS[0]), ("1q", END, {}), ("1a", HEAD, HEADS[3]), ("1a", DATA, b""), ("1a", END, {})]),
     ("request", {"how": "addon"}, [("1q", HEAD, HEADS[1]), ("1q", DATA, b""), ("1q", END, {}), ("1a", END, {})]),
     ("client", RELAY, [OPENED, ("1c", DATA, b""), ("1c", END, {}), ("1s", END, {})]),
