@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from mrtrscope.link import notices, servers
+from mrtrscope.link import notices, pairing, servers
 from mrtrscope.link.facts import LEGACY, MODERN, Exchange, Operation
 from mrtrscope.link.memory import Memory
 from mrtrscope.link.operations import Operations, target_of
@@ -26,8 +26,9 @@ from mrtrscope.link.session import Channel, Sessions, scope_of
 from mrtrscope.link.shapes import note_shape
 from mrtrscope.link.stdio import Stdio
 from mrtrscope.link.strangers import Strangers
-from mrtrscope.link.untyped import note_untyped
+from mrtrscope.link.untyped import note_poll, note_untyped
 from mrtrscope.link.versions import Versions
+from mrtrscope.link.willingness import note_answered, note_asked
 from mrtrscope.wire import events as ev
 from mrtrscope.wire.events import Event, HttpExchange, Message, NonMessage, Signal
 from mrtrscope.wire.jsonrpc import id_text
@@ -113,9 +114,8 @@ class Linker:
             return
         exchange = Exchange()
         exchange.request, exchange.extra, exchange.notes, exchange.noted = message, [], [], 0
-        exchange.dir, exchange.method, exchange.http, exchange.peer = (
-            message.dir, message.method or "", message.http, message.peer,
-        )  # fmt: skip
+        exchange.dir, exchange.method = message.dir, message.method or ""
+        exchange.http, exchange.peer = message.http, message.peer
         exchange.target = target_of(exchange.method, message.params)
         exchange.state, exchange.t_end = WAITING, None
         exchange.answer = exchange.cancel = exchange.ask = exchange.link = exchange.stranger = None
@@ -130,6 +130,8 @@ class Linker:
                 exchange.link = self.retries.link(message.channel, exchange)
                 exchange.stranger = self.strangers.of(message.channel, exchange)
                 exchange.twin = self.strangers.twin(exchange)
+            else:
+                note_poll(self._memory, exchange)
         else:
             self._request_of_server(message, exchange)
         scope = scope_of(message.peer, message.channel, message.http)
@@ -138,6 +140,8 @@ class Linker:
         self.pending.add(scope, exchange)
         if message.dir == "c2s":
             undeclared(exchange)
+            if exchange.link is not None:
+                note_answered(self.channel(message), exchange)
             self.versions.requested(exchange)
             if message.http is None:
                 self.stdio.requested(exchange, self.pending.repeats(scope, exchange))
@@ -224,6 +228,7 @@ class Linker:
         if exchange.state == ASKED and exchange.dir == "c2s":
             exchange.ask = self.operations.asks(exchange)
             self.strangers.file(message.channel, exchange.ask)
+            note_asked(self.channel(message), exchange)
         self._sink.message(message, role, exchange, exchange.operation.key)
         if settled:
             self._sink.settled(exchange.operation)
@@ -368,7 +373,7 @@ class Linker:
 
     def _http_ended(self, http: HttpExchange) -> None:
         for exchange in self.pending.by_http.pop(http.key, ()):
-            settled = exchange.state == WAITING and self._end(exchange, _end_of(http), None)
+            settled = exchange.state == WAITING and self._end(exchange, pairing.end_of(http), None)
             if exchange.era == MODERN and exchange.state == "failed" and exchange.answer is None:
                 servers.note_refusal(self.sessions.channel(http.channel, "http"), exchange)
                 self.versions.failed(exchange)
@@ -384,14 +389,3 @@ class Linker:
                         self._sink.settled(exchange.operation)
         for operation in self.operations.peer_ended(signal.peer.id):
             self._sink.settled(operation)
-
-
-def _end_of(http: HttpExchange) -> str:
-    """What the end of an HTTP exchange is to a request on it that got no message for an answer."""
-    if http.status is not None and http.status >= 400:
-        return ERROR
-    if http.closed_by == "client":
-        return CANCEL
-    kind = (http.response_header("content-type") or "").lower()
-    whole = http.status is not None and not http.error and http.closed_by != "upstream" and not http.cut
-    return ERROR if whole and kind and "event-stream" not in kind and "json" not in kind else CUT

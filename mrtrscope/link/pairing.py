@@ -12,7 +12,7 @@ from mrtrscope.link.canonical import canonical
 from mrtrscope.link.facts import MRTR_METHODS, Exchange
 from mrtrscope.link.memory import Memory, digest
 from mrtrscope.link.remarks import remark
-from mrtrscope.wire.events import Message
+from mrtrscope.wire.events import HttpExchange, Message
 
 WAITING, ANSWERED, ASKED, FAILED, CANCELLED, LOST = (
     "waiting", "answered", "asked", "failed", "cancelled", "lost",
@@ -38,6 +38,7 @@ NEXT = {
 }
 
 RECENT = 256  # finished exchanges kept as objects, for what comes late
+PARALLEL = 1_000_000  # microseconds: equal calls that lie closer together are meant to run side by side
 LOOKED_AT = 32  # waiting requests that a new one is compared with
 
 
@@ -46,12 +47,9 @@ class Pending:
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
-        self.by_id: dict[
-            str, dict[str, list[Exchange]]
-        ] = {}  # scope + direction -> id_text -> waiting, oldest first
-        self.by_token: dict[
-            str, dict[str, Exchange]
-        ] = {}  # scope + direction -> token -> the one that gave it
+        # scope + direction -> id_text, and -> token -> those that wait, oldest first
+        self.by_id: dict[str, dict[str, list[Exchange]]] = {}
+        self.by_token: dict[str, dict[str, list[Exchange]]] = {}
         self.by_http: dict[str, list[Exchange]] = {}  # key of an HTTP exchange -> requests posted on it
         self.recent: OrderedDict[str, Exchange] = OrderedDict()
 
@@ -71,11 +69,11 @@ class Pending:
         token = exchange.request.meta.get("progressToken")
         if token is not None:
             text = canonical(token)
-            tokens = self.by_token.setdefault(where, {})
-            active = tokens.get(text)
-            if active is not None and active.client.surely_same(exchange.client):
-                remark(exchange, "token", active.key)
-            tokens[text] = exchange
+            active = self.by_token.setdefault(where, {}).setdefault(text, [])
+            for older in active[-LOOKED_AT:]:
+                if older.client.surely_same(exchange.client):
+                    remark(exchange, "token", older.key)
+            active.append(exchange)
             self._memory.set("token", digest(where, text), f"{exchange.key}\n{exchange.operation.key}")
 
     def repeats(self, scope: str, exchange: Exchange) -> str:
@@ -91,6 +89,7 @@ class Pending:
                 and other.target == exchange.target
                 and other.arguments == exchange.arguments
                 and other.link is None
+                and exchange.t - other.t >= PARALLEL
             ):
                 return other.key
         return ""
@@ -121,12 +120,15 @@ class Pending:
                 del waiting[id_text]
                 if not waiting:
                     del self.by_id[where]
-        if (tokens := self.by_token.get(where)) is not None:
-            text = canonical(exchange.request.meta.get("progressToken"))
-            if tokens.get(text) is exchange:
-                del tokens[text]
-                if not tokens:
-                    del self.by_token[where]
+        tokens = self.by_token.get(where)
+        if tokens is not None and "progressToken" in exchange.request.meta:
+            text = canonical(exchange.request.meta["progressToken"])
+            if exchange in (active := tokens.get(text, [])):
+                active.remove(exchange)
+                if not active:
+                    del tokens[text]
+                    if not tokens:
+                        del self.by_token[where]
         if exchange.http is None or exchange.era != "modern":
             self._memory.set("past", digest(where, id_text), f"{exchange.key}\n{exchange.operation.key}")
         self.recent[exchange.key] = exchange
@@ -155,9 +157,9 @@ class Pending:
         if token is None:
             return None, ""
         text = canonical(token)
-        found = self.by_token.get(scope + dir, {}).get(text)
-        if found is not None:
-            return found, found.operation.key
+        active = self.by_token.get(scope + dir, {}).get(text)
+        if active:
+            return active[-1], active[-1].operation.key
         return self._recall("token", digest(scope + dir, text))
 
     def _recall(self, space: str, key: bytes) -> tuple[Exchange | None, str]:
@@ -166,3 +168,14 @@ class Pending:
             return None, ""
         exchange, _, operation = text.rpartition("\n")
         return self.recent.get(exchange), operation
+
+
+def end_of(http: HttpExchange) -> str:
+    """What the end of an HTTP exchange is to a request on it that got no message for an answer."""
+    if http.status is not None and http.status >= 400:
+        return ERROR
+    if http.closed_by == "client":
+        return CANCEL
+    kind = (http.response_header("content-type") or "").lower()
+    whole = http.status is not None and not http.error and http.closed_by != "upstream" and not http.cut
+    return ERROR if whole and kind and "event-stream" not in kind and "json" not in kind else CUT

@@ -12,6 +12,7 @@ from mrtrscope.link.session import Channel
 from mrtrscope.wire.events import Message, Peer, Signal
 
 KEPT = 64
+RENEWED_WITHIN = 60_000_000  # microseconds
 LISTENS = 64  # open subscriptions of one process that are known
 
 LISTEN = "subscriptions/listen"
@@ -31,12 +32,12 @@ class Process:
     cancel     the latest cancellation that names nothing open: key, `cancel_id` what it names, `cancel_t`
     eof, exit  when its stdin was closed by the client, when it ended
     code, signal   how it ended
-    gapped     something of it is missing from the recording
+    gapped     something of it is missing from the recording      told   that a subscription was not renewed
     """
 
     __slots__ = (
         "calls", "cancel", "cancel_id", "cancel_t", "code", "eof", "excused", "exit", "first", "gapped", "last",
-        "listened", "listens", "requests", "said", "said_key", "said_t", "signal", "t", "unread", "whole",
+        "listened", "listens", "requests", "said", "said_key", "said_t", "signal", "t", "told", "unread", "whole",
     )  # fmt: skip
 
     def __init__(self, t: int, whole: bool) -> None:
@@ -61,6 +62,7 @@ class Process:
         self.code: int | None = None
         self.signal: int | None = None
         self.gapped = False
+        self.told = False
 
     @property
     def known(self) -> bool:
@@ -117,6 +119,20 @@ def process_of(channel: Channel, peer: Peer, t: int) -> Process:
         if len(channel.processes) > KEPT:
             channel.processes.popitem(last=False)
     return found
+
+
+def not_renewed(channel: Channel, process: Process, t: int) -> str:
+    """Key of a subscription that was open when the process before this one ended, "" when there is none.
+
+    Only when this one has run for a minute and got requests, but none to listen; and only once.
+    """
+    if process.told or process.listened or t - process.t < RENEWED_WITHIN:
+        return ""
+    before = [p for p in channel.processes.values() if p.exit is not None and p.exit <= process.t]
+    if not before or not before[-1].listens:
+        return ""
+    process.told = True
+    return next(iter(before[-1].listens.values()))
 
 
 def ended(process: Process, signal: Signal) -> None:

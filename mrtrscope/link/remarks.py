@@ -9,6 +9,8 @@ dict of JSON values:
     undeclared  True: a client's request without version, capabilities or clientInfo in its `_meta`
     cancelled   True: it was cancelled by notification
     first       True: the first request of a process recorded from its start
+    unsubscribed   key of a subscription that the process before had and this one was not asked for (stdio)
+    untyped     True: a request about a task that only a result of an unknown resultType named
     refused     the -32020, -32021 or -32022 that the same client got last: see `link.versions`
     fallbacks   of initialize: how many times this client fell back to it in a row
     discover    an answer: the server served this one, and had refused server/discover before

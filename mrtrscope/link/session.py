@@ -25,7 +25,7 @@ from mrtrscope.link.facts import (
     Exchange,
 )
 from mrtrscope.link.memory import Memory, digest
-from mrtrscope.wire.events import HttpExchange, Message, Peer
+from mrtrscope.wire.events import Event, HttpExchange, Message, Peer
 
 if TYPE_CHECKING:
     from mrtrscope.link.processes import Process
@@ -91,6 +91,24 @@ def scope_of(peer: Peer, channel: str, http: HttpExchange | None) -> str:
         return peer.id
     session = http.request_header("mcp-session-id") or http.response_header("mcp-session-id")
     return f"{channel}\0{session}" if session else f"{channel}\0"
+
+
+def session_key(event: Event) -> bytes:
+    """Under which digest `Memory` keeps what the handshake of this session, connection or process said."""
+    http = event.http
+    session = http.request_header("mcp-session-id") if http is not None else None
+    return digest("session", event.channel, session) if session else digest("peer", event.peer.id)
+
+
+def known_session(memory: Memory, event: Event) -> bool:
+    """Whether the handshake that this belongs to was seen."""
+    return memory.get("session", session_key(event)) is not None
+
+
+def session_version(memory: Memory, event: Event) -> str:
+    """The revision that the session of a message negotiated, "" when its handshake was not seen."""
+    text = memory.get("session", session_key(event))
+    return "" if text is None else str(json.loads(text)["version"])
 
 
 class Sessions:
@@ -172,10 +190,7 @@ class Sessions:
         self._memory.set("session", key, text)
 
     def _session(self, request: Message) -> dict[str, Any] | None:
-        http = request.http
-        session = http.request_header("mcp-session-id") if http is not None else None
-        key = digest("session", request.channel, session) if session else digest("peer", request.peer.id)
-        text = self._memory.get("session", key)
+        text = self._memory.get("session", session_key(request))
         if text is None:
             return None
         found: dict[str, Any] = json.loads(text)

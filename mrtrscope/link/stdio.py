@@ -6,7 +6,7 @@ from typing import Protocol
 
 from mrtrscope.link.facts import Exchange
 from mrtrscope.link.lines import Lines
-from mrtrscope.link.processes import LISTEN, Process, ended, process_of
+from mrtrscope.link.processes import LISTEN, Process, ended, not_renewed, process_of
 from mrtrscope.link.remarks import remark
 from mrtrscope.link.session import Sessions
 from mrtrscope.wire import events as ev
@@ -39,8 +39,14 @@ class Stdio:
 
     def requested(self, exchange: Exchange, repeats: str) -> None:
         """A client sent a request; `repeats`: key of one that asks the same and still waits."""
-        if self.process(exchange.request).requested(exchange):
+        process = self.process(exchange.request)
+        if process.requested(exchange):
             remark(exchange, "first")
+        elif not process.listened and not process.told:
+            channel = self._sessions.channel(exchange.request.channel, "stdio")
+            lost = len(channel.processes) > 1 and not_renewed(channel, process, exchange.t)
+            if lost:
+                remark(exchange, "unsubscribed", lost)
         if repeats and exchange.link is None:
             remark(exchange, "repeats", repeats)
 

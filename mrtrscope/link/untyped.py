@@ -12,6 +12,7 @@ from typing import Any
 from mrtrscope.link.canonical import canonical
 from mrtrscope.link.facts import Exchange
 from mrtrscope.link.memory import Memory, digest
+from mrtrscope.link.remarks import remark
 from mrtrscope.wire.events import Message
 
 SPACE = "untyped"
@@ -41,6 +42,12 @@ def taken_up(memory: Memory, exchange: Exchange) -> tuple[str, bool] | None:
             key, typed = json.loads(found)
             return key, typed
     return None
+
+
+def note_poll(memory: Memory, exchange: Exchange) -> None:
+    """A request about a task: remark it when only a result of an unknown type named that task."""
+    if taken_up(memory, exchange) is not None:
+        remark(exchange, "untyped")
 
 
 def _handed_out(state: Any, keys: Any, task: Any) -> list[tuple[str, str]]:

@@ -63,11 +63,14 @@ def screen(message: Message) -> int:
             http = message.http
             if (
                 result.get("resultType") not in _ORDINARY_TYPES
+                or "status" in result  # a task: its own result is looked at as well
                 or type(meta) is not dict
                 or not _named(meta.get(META_SERVER_INFO))
                 or (http is not None and http.status is not None and http.status >= 400)
             ):
                 odd |= RESULT_ODD
+            if "capabilities" in result:
+                odd |= META_ODD  # extension identifiers follow the rules of keys
         else:
             odd |= ODD | RESULT_ODD
     elif kind == "notification":
@@ -90,6 +93,8 @@ def _meta(meta: Any, present: bool, raw: bytes) -> int:
         found = WITH_META
         if not _sound_keys.issuperset(meta):
             found |= _look_up(meta)
+        if "progressToken" in meta and type(meta["progressToken"]) not in (int, str):
+            found |= META_ODD
     else:
         found = META_ODD if present else 0
     if raw.count(b'"_meta"') > present:
