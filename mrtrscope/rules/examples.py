@@ -24,6 +24,8 @@ Lines:
     handshake     a revision: initialize, its answer, initialized; `client`, `server`: their capabilities
     discover      capabilities: server/discover and its answer
     stderr        a line the server wrote there (stdio)
+    eof, exit     the client closed stdin (true); the process ended: {"code": n} or {"signal": n} (stdio)
+    process       number of the process that the line belongs to, default 0 (stdio)
 
 Over HTTP a message of the client is a POST with the right headers, and what the server says goes into the
 answer to the request with its id, else into the latest one that is open; several messages make a stream:
@@ -166,7 +168,7 @@ def _spoken(head: dict[str, Any], line: dict[str, Any]) -> Iterator[tuple[str, A
         yield "c2s", _completed({"id": "discover", "method": "server/discover"}, head)
         yield "s2c", {"jsonrpc": "2.0", "id": "discover", "result": result}
     else:
-        dir = next(d for d in ("c2s", "s2c", "stderr", "http") if d in line)
+        dir = next(d for d in ("c2s", "s2c", "stderr", "http", "eof", "exit") if d in line)
         body = line[dir]
         if type(body) is dict and dir in ("c2s", "s2c") and not line.get("raw"):
             body = _unfolded(body)
@@ -213,7 +215,11 @@ _Line = tuple[dict[str, Any], list[tuple[dict[str, int], Any]]]
 def _stdio(steps: list[_Step]) -> Iterator[_Line]:
     for n, step in enumerate(steps):
         expect = step.line.get("expect")
-        yield {"t": step.t, "dir": step.dir, "line": step.text}, [({"line": n}, expect)] if expect else []
+        said = step.body if step.dir == "exit" else {} if step.dir == "eof" else {"line": step.text}
+        line = {"t": step.t, "dir": step.dir, **said}
+        if "process" in step.line:
+            line["process"] = step.line["process"]
+        yield line, [({"line": n}, expect)] if expect else []
 
 
 def _http(steps: list[_Step], era: str) -> Iterator[_Line]:

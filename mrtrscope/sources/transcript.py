@@ -1,7 +1,8 @@
 """Transcripts: one JSON object a line for what happened on a process's pipes or for an HTTP exchange, or a JSON list
 of exchanges.
 
-    stdio  {"t": seconds, "dir": "c2s"|"s2c"|"stderr", "line": text | "b64": bytes, "nonl"?: true}
+    stdio  {"t": seconds, "dir": "c2s"|"s2c"|"stderr", "line": text | "b64": bytes, "nonl"?: true, "process"?: n}
+           {"t", "dir": "eof"} the client closed stdin; {"t", "dir": "exit", "code": n | "signal": n}
     http   {"t", "flow"?, "conn"?, "t_req_end"?, "t_end"?, "closed_by"?, "error"?,
             "request": {"method", "url", "http"?, "headers", "body"|"body_b64"?},
             "response": null | {"status", "reason"?, "headers", "t"?, "chunks": [{"t", "data"|"b64"}], "end"?}}
@@ -17,14 +18,15 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from mrtrscope.frames import DATA, END, Frame
+from mrtrscope.frames import DATA, END, EXIT, Frame
 from mrtrscope.sources import rows
 from mrtrscope.sources.base import Source, SourceError, micros
 from mrtrscope.sources.rows import Headers, Row
 
 WINDOW = 4096  # lines of a stdio transcript that may stand in another order than that of time
 LINE_LIMIT = 1 << 28
-_ROLE = {"c2s": "0i", "s2c": "0o", "stderr": "0e"}
+_ROLE = {"c2s": "i", "s2c": "o", "stderr": "e", "eof": "i", "exit": "z"}
+_KIND = {"eof": END, "exit": EXIT}
 _ENDS = {
     "aborted_by_server": ("server", "aborted by the server"),
     "aborted_by_client": ("client", "aborted by the client"),
@@ -65,18 +67,18 @@ class Transcript(Source):
 
 
 class StdioTranscript(Transcript):
-    """One wrapped process."""
+    """A wrapped process, or several runs of it."""
 
     kind = "stdio transcript"
 
     def frames(self) -> Iterator[Frame]:
         offset = number = 0
         open_lanes: dict[str, int] = {}
-        for t, _, lane, data, line in _in_order(self._rows()):
-            yield Frame(self.name, offset, number, t, lane, DATA, data, {"line": line})
+        for t, line, lane, kind, data in _in_order(self._rows()):
+            yield Frame(self.name, offset, number, t, lane, kind, data, {"line": line})
             offset += len(data) + 1
             number += 1
-            if data.endswith(b"\n"):
+            if kind != DATA or data.endswith(b"\n"):
                 open_lanes.pop(lane, None)
             elif data:
                 open_lanes[lane] = t
@@ -86,24 +88,36 @@ class StdioTranscript(Transcript):
             offset += len(end) + 1
             number += 1
 
-    def _rows(self) -> Iterator[tuple[int, int, str, bytes, int]]:
+    def _rows(self) -> Iterator[tuple[int, int, str, str, bytes]]:
         t = 0
         for n, row in enumerate(self._lines()):
-            lane = _ROLE.get(str(row.get("dir")))
-            if lane is None:
+            role = _ROLE.get(str(row.get("dir")))
+            if role is None:
                 if row:
                     self.trouble.append(f"{self.path}: line {n + 1} has no known dir; passed over")
                 continue
             t = micros(row.get("t"), t)
-            data = text_or_bytes(row, ("line",), ("b64",))
-            yield t, n, lane, data if row.get("nonl") else data + b"\n", n
+            process = row.get("process")
+            lane = f"{process if type(process) is int and 0 <= process < 1 << 20 else 0}{role}"
+            kind = _KIND.get(str(row.get("dir")), DATA)
+            yield t, n, lane, kind, _payload(row, kind)
+
+
+def _payload(row: dict[str, Any], kind: str) -> bytes:
+    if kind == DATA:
+        data = text_or_bytes(row, ("line",), ("b64",))
+        return data if row.get("nonl") else data + b"\n"
+    if kind == END:
+        return b'{"by":"client"}'
+    how = {name: row[name] for name in ("code", "signal") if type(row.get(name)) is int}
+    return json.dumps(how).encode()
 
 
 def _in_order(
-    items: Iterable[tuple[int, int, str, bytes, int]],
-) -> Iterator[tuple[int, int, str, bytes, int]]:
+    items: Iterable[tuple[int, int, str, str, bytes]],
+) -> Iterator[tuple[int, int, str, str, bytes]]:
     """By time and, at one time, as in the file; looks WINDOW items ahead, so that memory stays flat."""
-    heap: list[tuple[int, int, str, bytes, int]] = []
+    heap: list[tuple[int, int, str, str, bytes]] = []
     for item in items:
         if len(heap) < WINDOW:
             heapq.heappush(heap, item)
