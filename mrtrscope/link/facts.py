@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mrtrscope.wire.events import ABSENT, HttpExchange, Message, Peer
+
+if TYPE_CHECKING:
+    from mrtrscope.link.tools import Tool
 
 META = "io.modelcontextprotocol/"
 META_VERSION = META + "protocolVersion"
@@ -206,13 +209,14 @@ class Exchange:
     twin          key of another retry that gave the very same answers at the same moment, else ""
     remarks       what `link` noticed beside the ordinary, None when nothing; see `link.remarks`
     progress      what its progress notifications said so far, None while there was none
+    tool          the definition that a tools/call is held to, None when none was seen; see `link.tools`
     operation     the operation it belongs to
     """
 
     __slots__ = (
         "answer", "ask", "cancel", "capabilities", "client", "dir", "era", "extra", "http", "link", "method",
         "noted", "notes", "operation", "peer", "progress", "remarks", "request", "state", "stranger", "t_end",
-        "target", "twin", "version",
+        "target", "tool", "twin", "version",
     )  # fmt: skip
 
     request: Message
@@ -238,6 +242,7 @@ class Exchange:
     twin: str
     remarks: dict[str, Any] | None
     progress: Progress | None
+    tool: Tool | None
     operation: Operation
 
     @property

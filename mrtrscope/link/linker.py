@@ -16,6 +16,7 @@ from typing import Protocol
 from mrtrscope.link import notices, pairing, servers
 from mrtrscope.link.facts import LEGACY, MODERN, Exchange, Operation
 from mrtrscope.link.memory import Memory
+from mrtrscope.link.offers import Offers
 from mrtrscope.link.operations import Operations, target_of
 from mrtrscope.link.pairing import ASKED, CANCEL, CUT, ERROR, INPUT_REQUIRED, NEXT, RESULT, WAITING, Pending
 from mrtrscope.link.processes import LISTEN
@@ -61,6 +62,7 @@ class Linker:
         self.strangers = Strangers(memory, self.retries)
         self.operations = Operations(memory, self.retries)
         self.versions = Versions()
+        self.offers = Offers(memory)
         self.stdio = Stdio(self.sessions, sink)
         self._memory = memory
         self._gapped: dict[str, bool] = {}  # peers of which something is missing: strays are no wonder there
@@ -120,7 +122,7 @@ class Linker:
         exchange.state, exchange.t_end = WAITING, None
         exchange.answer = exchange.cancel = exchange.ask = exchange.link = exchange.stranger = None
         exchange.twin = ""
-        exchange.remarks = exchange.progress = None
+        exchange.remarks = exchange.progress = exchange.tool = None
         if message.dir == "c2s":
             declared = self.sessions.declared(message)
             exchange.era, exchange.version = declared.era, declared.version
@@ -145,6 +147,7 @@ class Linker:
             self.versions.requested(exchange)
             if message.http is None:
                 self.stdio.requested(exchange, self.pending.repeats(scope, exchange))
+        self.offers.requested(self.channel(message), exchange)
         self._sink.changed(exchange)
         self._sink.message(message, REQUEST_ROLE, exchange, exchange.operation.key)
 
@@ -229,6 +232,8 @@ class Linker:
             exchange.ask = self.operations.asks(exchange)
             self.strangers.file(message.channel, exchange.ask)
             note_asked(self.channel(message), exchange)
+        if exchange.state not in ("lost", "cancelled"):
+            self.offers.answered(self.channel(message), exchange, message)
         self._sink.message(message, role, exchange, exchange.operation.key)
         if settled:
             self._sink.settled(exchange.operation)
@@ -294,6 +299,7 @@ class Linker:
         exchange = self.pending.waiting(scope, "s2c", message.id_text)
         if exchange is not None:
             settled = self._end(exchange, ERROR if message.kind == ev.ERROR else RESULT, message, scope)
+            self.offers.answered(self.channel(message), exchange, message)
             role = FAULT_ROLE if message.kind == ev.ERROR else RESULT_ROLE
             self._sink.message(message, role, exchange, exchange.operation.key)
             if settled:
@@ -312,6 +318,7 @@ class Linker:
         exchange, operation = notices.owner(self.pending, scope, message, self._of_stream(message))
         if exchange is not None and message.method == "notifications/progress":
             follow(exchange, message)
+        self.offers.heard(message)
         self._attach(message, NOTIFICATION_ROLE, exchange, operation)
 
     def _cancelled(self, message: Message, scope: str) -> None:
@@ -358,6 +365,7 @@ class Linker:
         if http is not None:
             posted = self.pending.by_http.get(http.key)
             exchange = posted[0] if posted else None
+        self.offers.heard(signal)
         self._sink.event(signal, exchange)
         if signal.peer.transport == "stdio":
             self.stdio.signal(signal)
