@@ -268,7 +268,7 @@ class _Flow:
         if self.whole is not None:
             event = {"event": expect["event"]} if type(expect) is dict else {}
             mark = True if event else expect
-            return {"t": self.step.t, **self.whole}, [({"flow": n, **event}, mark)] if expect else []
+            return {"t": self.step.t, "flow": n, **self.whole}, [({"flow": n, **event}, mark)] if expect else []
         last = self.said[-1] if self.said else self.step
         line: dict[str, Any] = {
             "t": self.step.t,

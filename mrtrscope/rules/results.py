@@ -49,6 +49,8 @@ def no_result_type(answer: Message, ctx: Context) -> Iterator[Finding]:
     """
     if answer.kind != "response" or ctx.exchange is None or answer is not ctx.exchange.answer:
         return
+    if type(answer.body["result"]) is not dict:
+        return
     value = answer.result.get("resultType", ABSENT)
     if type(value) is str:
         yield from _inner(answer, ctx)
