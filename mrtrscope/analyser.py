@@ -36,7 +36,6 @@ from mrtrscope.timeline import Timeline
 BATCH = 5_000  # frames between two commits
 LIVE_SECONDS = 0.25  # a live batch is written after so long at the latest
 PAYS = 20  # a checkpoint is due when so many times its cost went by
-REMEMBERED = 50_000  # values of the linker's memory that wait for the next checkpoint
 
 
 class Analyser:
@@ -128,7 +127,7 @@ class Analyser:
                 self._pipeline.feed(frame)
                 self._pending += 1
                 if self._pending >= BATCH:
-                    self._write({}, present=False, save=True)
+                    self._write({}, present=False, save=False)
             self._write({"seen": seen, "trouble": json.dumps(source.trouble)}, present=True, save=True)
 
     def _saved(self) -> dict[str, Any]:
@@ -183,7 +182,7 @@ class Analyser:
         """Write the rows that are new; with them the checkpoint, when it is due or `save` says so."""
         before = time.monotonic()
         meta: dict[str, str | bytes] = {"seen": seen, "trouble": json.dumps(_trouble(timeline))}
-        due = before - self._saved_at >= PAYS * self._cost or self._writer.memory.waiting >= REMEMBERED
+        due = before - self._saved_at >= PAYS * self._cost
         if save or due:
             meta["checkpoint"] = self._pipeline.snapshot()
             meta["positions"] = json.dumps([timeline.positions(), sorted(self._introduced)])

@@ -59,12 +59,12 @@ def content(store: Store) -> dict[str, Any]:
             " from events e join journals j on j.id = e.journal order by e.f"
         ).fetchall(),
         "memory": [
-            store.db.conn.execute(
-                "select s.name, k.key, k.seq, v.value from many_keys k join many v on v.id = k.id"
-                " join spaces s on s.id = k.space order by 1, 2, 3"
-            ).fetchall(),
-            store.db.conn.execute(
-                "select s.name, o.key, o.value from one o join spaces s on s.id = o.space order by 1, 2"
-            ).fetchall(),
+            store.db.conn.execute(sql).fetchall()
+            for sql in (
+                "select s.name, k.key, k.seq, v.value from many k join remembered v on v.id = k.id"
+                " join spaces s on s.id = k.space order by 1, 2, 3",
+                "select s.name, k.key, v.value from one k join remembered v on v.id = k.id"
+                " join spaces s on s.id = k.space order by 1, 2",
+            )
         ],
     }

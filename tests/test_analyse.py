@@ -78,6 +78,7 @@ def test_an_interrupted_analysis_is_gone_on_with(
         path.unlink()
     monkeypatch.setattr(analyser, "BATCH", 10)
     monkeypatch.setattr(analyser, "PAYS", pays)
+    monkeypatch.setattr("mrtrscope.store.writer.WAITING", 5)
     commit, commits = analyser.Analyser._commit, 0
 
     def interrupted(self: analyser.Analyser, *args: Any, **options: Any) -> None:

@@ -1,10 +1,11 @@
 """`Memory` (see `mrtrscope.link.memory`) in SQLite: what the linker remembers for ever, with a bounded cache before it.
 
-What is added or set stays in the process until `flush`, which the writer calls inside the transaction of the batch: a
-process that dies in between leaves the memory as it was at the checkpoint that goes with it.
+What is added or set stays in the process until `flush`. Like the other rows, what was flushed may be ahead of the
+checkpoint: `save` goes with one, and `rewind` leads back to it. So a value that is set anew gets a row of its own.
 
-Values stand in a table that only grows at its end, and a slim index leads to them: with a key that is a digest, a table
-sorted by key would dirty another page for each value.
+Keys are digests, so what is sorted by them has no order that traffic knows: every new key lies on another page. Hence
+values stand in a table that only grows at its end, slim indexes lead to them, and a flush writes many keys in their
+order, so that each page is touched once.
 """
 
 from __future__ import annotations
@@ -15,20 +16,45 @@ from mrtrscope.store.names import Names
 
 CACHED = 20_000  # values kept for reading
 
+At = tuple[str, bytes]
+
+_ADD = "insert into many values (?, ?, coalesce((select max(seq) from many where space = ? and key = ?), -1) + 1, ?)"
+_FIND = (
+    "select v.value from many k join remembered v on v.id = k.id where k.space = ? and k.key = ?"
+    " order by k.seq desc limit ?"
+)
+# before: the value that belongs to the checkpoint. A value whose id is not at hand is left behind when its key gets
+# another: to look for it would cost more than it takes.
+_SET = (
+    "insert into one values (?, ?, ?, null) on conflict do update"
+    " set before = iif(id <= ?, id, before), id = excluded.id"
+)
+_GET = "select v.id, v.value from one k join remembered v on v.id = k.id where k.space = ? and k.key = ?"
+
 
 class SqliteMemory:
-    """Remembers in the tables `many`, `many_keys` and `one`."""
+    """Remembers in the tables `many` (all values of a key), `one` (the last) and `remembered` (the values)."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
         self._spaces = Names(db, "spaces")
-        self._added: dict[tuple[str, bytes], list[str]] = {}
-        self._set: dict[tuple[str, bytes], str] = {}
-        self._read: dict[tuple[str, bytes], str | None] = {}
+        self._mark = 0  # ids above this are ahead of the checkpoint
+        self.forget()
+
+    def forget(self) -> None:
+        """Drop what was not written; what is read next comes from the database."""
+        self._added: dict[At, list[str]] = {}
+        self._set: dict[At, str] = {}
+        self._read: dict[At, tuple[int, str] | None] = {}  # id and value; None: there is none
+        self._next = 0
+        self._old: list[tuple[int]] = []  # ids of values that others took the place of
+        self.waiting = 0  # values that were not written yet
+        self._spaces.forget()
 
     def add(self, space: str, key: bytes, value: str) -> None:
         """One more value under the key."""
         self._added.setdefault((space, key), []).append(value)
+        self.waiting += 1
 
     def find(self, space: str, key: bytes, limit: int) -> tuple[list[str], int]:
         """The last `limit` values under the key in order of adding, and how many there are."""
@@ -37,11 +63,7 @@ class SqliteMemory:
         more = limit - len(new)
         if not written or more <= 0:
             return new[-limit:], written + len(new)
-        rows = self._db.conn.execute(
-            "select v.value from many_keys k join many v on v.id = k.id"
-            " where k.space = ? and k.key = ? order by k.seq desc limit ?",
-            (self._spaces(space), key, more),
-        ).fetchall()
+        rows = self._db.conn.execute(_FIND, (self._spaces(space), key, more)).fetchall()
         return [_taken(row[0]) for row in reversed(rows)] + new, written + len(new)
 
     def _count(self, space: str, key: bytes) -> int:
@@ -49,74 +71,93 @@ class SqliteMemory:
         number = self._spaces.known(space)
         if number is None:
             return 0
-        sql = "select max(seq) from many_keys where space = ? and key = ?"
+        sql = "select max(seq) from many where space = ? and key = ?"
         last = self._db.conn.execute(sql, (number, key)).fetchone()[0]
         return 0 if last is None else int(last) + 1
 
     def set(self, space: str, key: bytes, value: str) -> None:
         """Keep this value alone under the key."""
         self._set[space, key] = value
+        self.waiting += 1
 
     def get(self, space: str, key: bytes) -> str | None:
         """The value last set, None when there is none."""
-        at = (space, key)
-        value = self._set.get(at)
+        value = self._set.get((space, key))
         if value is not None:
             return value
+        found = self._written((space, key))
+        return None if found is None else found[1]
+
+    def _written(self, at: At) -> tuple[int, str] | None:
+        """Id and value of what was written under a key."""
         try:
             return self._read[at]
         except KeyError:
             pass
-        number = self._spaces.known(space)
-        row = None
-        if number is not None:
-            row = self._db.conn.execute(
-                "select value from one where space = ? and key = ?", (number, key)
-            ).fetchone()
+        number = self._spaces.known(at[0])
+        row = None if number is None else self._db.conn.execute(_GET, (number, at[1])).fetchone()
         if len(self._read) >= CACHED:
             self._read.clear()
-        found = self._read[at] = _taken(row[0]) if row else None
+        found = self._read[at] = None if row is None else (row[0], _taken(row[1]))
         return found
-
-    @property
-    def waiting(self) -> int:
-        """How many keys have something that was not written yet."""
-        return len(self._added) + len(self._set)
 
     def flush(self) -> None:
         """Write what is new; the caller has begun a transaction."""
-        execute = self._db.conn.executemany
-        if self._added:
-            self._flush_added()
-        if self._set:
-            rows = [(self._spaces(space), key, _kept(value)) for (space, key), value in self._set.items()]
-            execute("insert or replace into one values (?, ?, ?)", rows)
-            for at, value in self._set.items():
-                if at in self._read:
-                    self._read[at] = value
-        self._added, self._set = {}, {}
-
-    def _flush_added(self) -> None:
-        next_id = (self._db.conn.execute("select max(id) from many").fetchone()[0] or 0) + 1
+        if not self.waiting:
+            return
+        if not self._next:
+            self._next = (self._db.conn.execute("select max(id) from remembered").fetchone()[0] or 0) + 1
         values: list[tuple[int, str | bytes]] = []
-        keys: list[tuple[int, bytes, int, bytes, int]] = []
+        many, one = self._new_many(values), self._new_one(values)
+        execute = self._db.conn.executemany
+        execute("insert into remembered values (?, ?)", values)
+        execute(_ADD, many)
+        execute(_SET, one)
+        self._added, self._set, self.waiting = {}, {}, 0
+
+    def save(self) -> int:
+        """Write what is new; all there is belongs to the checkpoint now. Returns the mark for `rewind`."""
+        self.flush()
+        self._db.conn.executemany("delete from remembered where id = ?", self._old)
+        self._old = []
+        self._mark = self._db.conn.execute("select max(id) from remembered").fetchone()[0] or 0
+        return self._mark
+
+    def rewind(self, mark: int) -> None:
+        """Forget what came after the checkpoint with this mark."""
+        execute = self._db.conn.execute
+        execute("delete from many where id > ?", (mark,))
+        execute("delete from one where id > ? and before is null", (mark,))
+        execute("update one set id = before where id > ?", (mark,))
+        execute("delete from remembered where id > ?", (mark,))
+        self.forget()
+        self._mark = mark
+
+    def _new_many(self, values: list[tuple[int, str | bytes]]) -> list[tuple[int, bytes, int, bytes, int]]:
+        rows = []
         for (space, key), added in self._added.items():
             number = self._spaces(space)
             for value in added:
-                keys.append((number, key, number, key, next_id))
-                values.append((next_id, _kept(value)))
-                next_id += 1
-        self._db.conn.executemany("insert into many values (?, ?)", values)
-        self._db.conn.executemany(
-            "insert into many_keys values (?, ?,"
-            " coalesce((select max(seq) from many_keys where space = ? and key = ?), -1) + 1, ?)",
-            keys,
-        )
+                rows.append((number, key, number, key, self._next))
+                values.append((self._next, _kept(value)))
+                self._next += 1
+        rows.sort()
+        return rows
 
-    def forget(self) -> None:
-        """Drop what was not written; what is read next comes from the database."""
-        self._added, self._set, self._read = {}, {}, {}
-        self._spaces.forget()
+    def _new_one(self, values: list[tuple[int, str | bytes]]) -> list[tuple[int, bytes, int, int]]:
+        rows = []
+        if len(self._read) + len(self._set) >= CACHED:
+            self._read.clear()
+        for at, value in sorted(self._set.items()):
+            before = self._read.get(at)
+            if before is not None:
+                self._old.append((before[0],))
+            if before is not None or len(self._read) < CACHED:
+                self._read[at] = (self._next, value)
+            rows.append((self._spaces(at[0]), at[1], self._next, self._mark))
+            values.append((self._next, _kept(value)))
+            self._next += 1
+        return rows
 
 
 def _kept(value: str) -> str | bytes:

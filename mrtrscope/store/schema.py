@@ -61,16 +61,16 @@ TABLES: dict[str, dict[str, type]] = {
     },
     # saved: what n was at the checkpoint
     "tested": {"channel": int, "rule": str, "n": int, "saved": int},
-    # memory: what the linker remembers for ever; `many` keeps all values of a key, `one` the last
-    "many": {"id": int, "value": str},
-    "many_keys": {"space": int, "key": bytes, "seq": int, "id": int},
-    "one": {"space": int, "key": bytes, "value": str},
+    # memory: what the linker remembers for ever; `many` leads to all values of a key, `one` to the last
+    "remembered": {"id": int, "value": str},
+    "many": {"space": int, "key": bytes, "seq": int, "id": int},
+    "one": {"space": int, "key": bytes, "id": int, "before": int},
     "spaces": {"id": int, "name": str},
 }  # fmt: skip
 
 KEYS: dict[str, str | tuple[str, ...]] = {
     "meta": "key", "findings": "id", "exchanges": "request", "present": "operation", "tested": ("channel", "rule"),
-    "many_keys": ("space", "key", "seq"), "one": ("space", "key"),
+    "many": ("space", "key", "seq"), "one": ("space", "key"),
 }  # fmt: skip
 
 UNIQUE = (("journals", "name"), ("channels", "name"), ("clients", "name"), ("spaces", "name"))

@@ -33,6 +33,7 @@ OPERATION = (
     " waiting = excluded.waiting, count = excluded.count"
 )
 TESTED = "insert into tested values (?, ?, ?, 0) on conflict do update set n = n + excluded.n"
+WAITING = 50_000  # values that the linker wants remembered, until they are written
 CHANNEL = "update channels set transport = ?, modern = ?, legacy = ?, initialized = ? where id = ?"
 
 
@@ -109,13 +110,14 @@ class Writer:
             execute(FINDING, [self._finding(f) for f in batch.findings])
         if batch.tested:
             execute(TESTED, [(self._channels(plain(c)), rule, n) for (c, rule), n in batch.tested.items()])
+        if self.memory.waiting >= WAITING:
+            self.memory.flush()
 
     def save(self) -> None:
         """The rows and what the linker remembers belong to the checkpoint that the caller writes now."""
-        self.memory.flush()
         self.db.conn.execute("update tested set saved = n")
         marks = {name: ranks.next_id() - 1 for name, ranks in self._ranks.items() if name != "operations"}
-        self.set_meta({"marks": json.dumps(marks)})
+        self.set_meta({"marks": json.dumps(marks | {"remembered": self.memory.save()})})
 
     def rewind(self) -> None:
         """Take back the rows that are ahead of the checkpoint.
@@ -124,13 +126,14 @@ class Writer:
         than the checkpoint may say what came after it: they will be told the same again, as it was the truth.
         """
         row = self.db.conn.execute("select value from meta where key = 'marks'").fetchone()
-        marks = json.loads(row[0]) if row else {}
+        marks = json.loads(row[0]) if row else {"messages": 0, "events": 0}
+        self._forget()
+        self.memory.rewind(marks.pop("remembered", 0))
         for table, column in (("operations", "id"), ("exchanges", "request")):
             self._take_back(table, column, marks.get("messages", 0))
         for table, mark in marks.items():
             self._take_back(table, "id", mark)
         self.db.conn.execute("update tested set n = saved")
-        self._forget()
 
     def _take_back(self, table: str, column: str, mark: int) -> None:
         ranks = self._ranks.get(table)

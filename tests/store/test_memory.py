@@ -75,6 +75,39 @@ def test_what_was_not_flushed_is_not_there_for_the_next(writer: Writer, tmp_path
     other._db.close()
 
 
+@given(before=STEPS, after=STEPS)
+def test_what_came_after_the_checkpoint_can_be_forgotten(
+    tmp_path_factory: pytest.TempPathFactory,
+    before: list[tuple[str, str, bytes, str]],
+    after: list[tuple[str, str, bytes, str]],
+) -> None:
+    writer, model = opened(tmp_path_factory.mktemp("memory") / "scope.db"), DictMemory()
+    mark = 0
+    for part in (before, after):
+        for step, space, key, value in part:
+            if step == "add":
+                writer.memory.add(space, key, value)
+            if step == "set":
+                writer.memory.set(f"one-{space}", key, value)
+            if step == "flush":
+                with writer.transaction():
+                    writer.memory.flush()
+            if part is before and step in ("add", "set"):
+                (model.add if step == "add" else model.set)(
+                    space if step == "add" else f"one-{space}", key, value
+                )
+        with writer.transaction():
+            if part is before:
+                mark = writer.memory.save()
+            else:
+                writer.memory.rewind(mark)
+    for space in ("ask", "tool"):
+        for key in (digest(name) for name in "abc"):
+            assert writer.memory.find(space, key, 9) == model.find(space, key, 9)
+            assert writer.memory.get(f"one-{space}", key) == model.get(f"one-{space}", key)
+    writer.db.close()
+
+
 def test_the_cache_is_bounded(writer: Writer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mrtrscope.store.memory.CACHED", 10)
     for n in range(100):
