@@ -44,6 +44,7 @@ WATCH = 1.0  # seconds between two looks whether the host is still there
 READ = 1 << 16
 
 _PASSED_ON = ("SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM", "SIGUSR1", "SIGUSR2", "SIGWINCH")
+_ENDING = (_signal.SIGHUP, _signal.SIGINT, _signal.SIGQUIT, _signal.SIGTERM)
 
 
 class Stream:
@@ -67,6 +68,7 @@ class Session:
         self.append: Callable[[str, str, int, bytes], None] = journal.append if journal else _forget
         self.host = host  # its process id
         self.sent = 0  # the signal that we were sent last
+        self.told_to_end = False
         self.status = -1  # of the child, when it has ended
         self.kill_at = 0.0
         self.orphan_since = 0.0
@@ -231,6 +233,7 @@ class Session:
 
     def _pass_on(self, number: int, _frame: object) -> None:
         self.sent = number
+        self.told_to_end = self.told_to_end or number in _ENDING
         if number in (_signal.SIGINT, _signal.SIGQUIT) and _from_terminal():
             return  # it went to the child too
         self._kill(number)
@@ -270,19 +273,22 @@ class Session:
         until = monotonic() + KILL_AFTER
         while any(stream.source in self.sources for stream in self.outputs):
             came = self._carry(LINGER)
+            over = monotonic() > until
             waits = any(stream.left for stream in self.outputs) and os.getppid() == self.host
-            if not waits and (not came or monotonic() > until):
+            # A host that is slow to read is waited for; one that told us to end may not read at all any more.
+            if (over and (not waits or self.told_to_end)) or not (came or waits):
                 break
         for stream in self.outputs:
             self._end(stream, "us", "the process ended, its pipe did not")
 
 
 def _let_go(fd: int) -> None:
-    """Close our end of a stream; the numbers 0, 1, 2 stay taken, so that no journal is opened under them."""
+    """Close our end of a stream. The numbers 0 and 1 stay taken, so that nothing is opened under them; our stderr is
+    ours too, and stays."""
     try:
         if fd > 2:
             os.close(fd)
-        else:
+        elif fd < 2:
             null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
             os.dup2(null, fd)
             os.close(null)
