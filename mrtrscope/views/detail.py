@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -13,7 +12,9 @@ from mrtrscope.store.reader import Store
 from mrtrscope.views.scene import FindingDetail, LinkDetail, OperationDetail, RoundDetail, Said
 from mrtrscope.wire.events import Event, Message
 
-_BATCH = 200  # operations whose messages are fetched together: one look at a journal serves all of them
+# Operations whose messages are fetched together, as one look at a journal serves all of them.
+_BATCH = 32 << 20  # bytes of their messages
+_MOST = 5000
 
 
 def detail(store: Store, op: str) -> OperationDetail | None:
@@ -27,12 +28,24 @@ load = detail
 
 def details(store: Store, operations: Iterable[model.Operation]) -> Iterator[OperationDetail]:
     """Several operations in the order given; all of them with `details(store, store.operations())`."""
-    rest = iter(operations)
-    while batch := list(itertools.islice(rest, _BATCH)):
-        rows = {one.id: {row.m: row for row in store.messages(one.id)} for one in batch}
-        texts = fetch(store, (m for held in rows.values() for m in held))
-        for one in batch:
-            yield _detail(store, one, rows[one.id], texts)
+    batch: list[tuple[model.Operation, dict[str, model.Message]]] = []
+    size = 0
+    for operation in operations:
+        rows = {row.m: row for row in store.messages(operation.id)}
+        batch.append((operation, rows))
+        size += sum(row.size for row in rows.values())
+        if size > _BATCH or len(batch) >= _MOST:
+            yield from _details(store, batch)
+            batch, size = [], 0
+    yield from _details(store, batch)
+
+
+def _details(
+    store: Store, batch: list[tuple[model.Operation, dict[str, model.Message]]]
+) -> Iterator[OperationDetail]:
+    texts = fetch(store, (m for _, rows in batch for m in rows))
+    for operation, rows in batch:
+        yield _detail(store, operation, rows, texts)
 
 
 def _detail(

@@ -51,7 +51,7 @@ def visible(text: str, keep: str = "") -> str:
     if text.isascii() and text.isprintable():
         return text
     if keep:
-        return keep[0].join(visible(part, keep[1:]) for part in text.split(keep[0]))
+        return _PILED.sub("\\1…", _UNSEEN.sub(lambda m: m[0] if m[0] in keep else _shown(m), text))
     return _PILED.sub("\\1…", _UNSEEN.sub(_shown, text))
 
 
@@ -60,25 +60,32 @@ def has_right_to_left(text: str) -> bool:
     return not text.isascii() and _RIGHT_TO_LEFT.search(text) is not None
 
 
-_XML = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;", "`": "&#96;"})
+def _xml(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _xml_attr(text: str) -> str:
+    return _xml(text).replace('"', "&quot;").replace("'", "&#39;").replace("`", "&#96;")
 
 
 def svg_text(text: str, keep: str = "") -> str:
-    """For the inside of an SVG (XML) element, or between the quotes of an attribute."""
-    return visible(text, keep).translate(_XML)
+    """For the inside of an SVG (XML) element."""
+    return _xml(visible(text, keep))
 
 
-svg_attr = svg_text
+def svg_attr(text: str) -> str:
+    """For an SVG (XML) attribute between quotes."""
+    return _xml_attr(visible(text))
 
 
 def html_text(text: str, keep: str = "\n\t") -> str:
     """For the inside of an HTML element that is neither script nor style; line breaks stay, for `pre`."""
-    return visible(text, keep).translate(_XML)
+    return _xml(visible(text, keep))
 
 
 def html_attr(text: str) -> str:
     """For an HTML attribute between quotes. Never for `on…`, `style` or the start of an address."""
-    return visible(text).translate(_XML)
+    return _xml_attr(visible(text))
 
 
 def json_in_script(value: Any) -> str:

@@ -7,6 +7,7 @@ still be followed, and nothing can be worked back from a number. Verdicts are re
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Any, Final
 
 # Names of members, form fields and headers whose value is a secret, however it looks. Matched on the name in lower case
@@ -34,6 +35,7 @@ _SECRET_VALUES: Final = re.compile(
 )
 
 
+@lru_cache(4096)
 def is_secret_name(name: str) -> bool:
     """True when a member, field or header of this name holds something that must not be shown."""
     plain = re.sub(r"[^a-z0-9]", "", name.lower()[:200])

@@ -157,5 +157,5 @@ def corners(s: Sign) -> list[tuple[float, float]]:
 
 
 def _n(value: float) -> str:
-    """A number, two decimals at most."""
-    return f"{value:.2f}".rstrip("0").rstrip(".") if value != int(value) else str(int(value))
+    """A number, as short as it can be without being seen."""
+    return f"{value:.6g}"
