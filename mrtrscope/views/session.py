@@ -168,8 +168,9 @@ def _page(id: str, title: str, subtitle: str, lanes: list[Lane], width: float) -
     )
     groups = [head, _axis(id, scale, left, right, bottom)]
     groups += [_draw(id, lane, _TOP + _LANE * i, scale, left, right, width) for i, lane in enumerate(lanes)]
+    groups.append(_legend(id, bottom + 20, area))
     told = "\n".join([subtitle, *(sentence(lane) for lane in lanes)])
-    return Page(id, width, bottom + 18, title, told, groups)
+    return Page(id, width, bottom + 40, title, told, groups)
 
 
 def sentence(lane: Lane) -> str:
@@ -206,7 +207,7 @@ def _draw(id: str, lane: Lane, top: float, scale: Scale, left: float, right: flo
         items += _carried(scale(before.end), scale(after.start), y, after)
     for piece in lane.pieces:
         a, b = scale(piece.start), scale(piece.end)
-        items.append(Box(a, y - 7, max(b - a, 4.0), 14, _ROLES.get(piece.state, "note"), "", 3))
+        items += _bar_of(piece.state, a, max(b - a, 4.0), y)
     last = lane.pieces[-1] if lane.pieces else None
     if last is not None and lane.outcome in ("abandoned", "cancelled", "lost", "open"):
         x = scale(last.end) + 12
@@ -223,6 +224,38 @@ def _draw(id: str, lane: Lane, top: float, scale: Scale, left: float, right: flo
             Sign(SHAPES[role], mark, y, 8, role, str(lane.findings) if lane.findings < 100 else "99")
         )
         items.append(Text(mark + 13, y + 4, role, 10.5, role, bold=True, area=(right, width - _EDGE)))
+    return group
+
+
+def _bar_of(state: str, x: float, wide: float, y: float) -> list[Box | Path]:
+    """One round: hollow when it asks, filled when it answers, crossed out when it failed."""
+    role = _ROLES.get(state, "note")
+    if state == "asked":
+        return [Box(x, y - 6.5, wide, 13, "bg", role, 3, 1.8)]
+    bar: list[Box | Path] = [Box(x, y - 7, wide, 14, role, "", 3)]
+    if state in ("failed", "lost", "cancelled"):
+        bar.append(Path([(x + wide - 1, y - 6), (x + wide - 1, y + 6)], "on-mark", 1.4))
+        bar.append(Path([(x + wide + 5, y), (x + wide + 5, y)], role, 2, head="cross"))
+    return bar
+
+
+def _legend(id: str, y: float, area: tuple[float, float]) -> Group:
+    """What the bars and the lines between them mean."""
+    group = Group(f"{id}-legend")
+    x = area[0]
+    for state, told in (("asked", "asks for input"), ("answered", "final answer"), ("failed", "error")):
+        group.items += _bar_of(state, x, 22, y)
+        x += 32 if state != "failed" else 38
+        group.items.append(Text(x, y + 4, told, _SIZE, "muted", area=area))
+        x += _small(told) + 20
+    for after, told in (
+        (Piece("m0", 0, 0, "", "exact", True), "its state came back"),
+        (Piece("m0", 0, 0, "", "suspect"), "came back wrong"),
+        (Piece("m0", 0, 0, ""), "no state"),
+    ):
+        group.items += _carried(x, x + 26, y, after)
+        group.items.append(Text(x + 32, y + 4, told, _SIZE, "muted", area=area))
+        x += 52 + _small(told)
     return group
 
 
