@@ -11,7 +11,6 @@ from mrtrscope.sources.base import SourceError
 from mrtrscope.sources.rows import Headers, Record, Records, Row
 from mrtrscope.sources.transcript import Transcript
 
-
 _PIECE = 1 << 20
 
 

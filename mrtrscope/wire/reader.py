@@ -59,6 +59,9 @@ class Reader:
 
     __slots__ = ("_books", "_endpoints")
 
+    _flow: type[Flow] = Flow
+    _connection: type[Connection] = Connection
+
     def __init__(self) -> None:
         self._books: dict[str, Book] = {}
         self._endpoints = Endpoints()
@@ -122,7 +125,7 @@ class Reader:
             connection = book.connections.get(number)
             if connection is None:
                 peer = Peer(f"{book.name}:{number}", "http")
-                connection = book.connections[number] = Connection(
+                connection = book.connections[number] = self._connection(
                     book.name, (f"{number}c", f"{number}s"), peer, book.base, book.count, self._endpoints
                 )
             return TcpLane(connection, answers=role == "s")
@@ -139,7 +142,7 @@ class Reader:
             shown = place["flow"] if place is not None and "flow" in place else number
             peer = Peer(f"{book.name}:{number}q", "http")
             lanes = (f"{number}q", f"{number}a")
-            flow = book.flows[number] = Flow(
+            flow = book.flows[number] = self._flow(
                 frame.key, shown, peer, book.name, lanes, frame.t, self._endpoints
             )
             flow.exchange.place = place

@@ -58,6 +58,8 @@ class Connection:
         "server", "unanswered", "waiting",
     )  # fmt: skip
 
+    make: type[Flow] = Flow
+
     def __init__(
         self,
         journal: str,
@@ -203,7 +205,7 @@ class Connection:
     def _flow(self, offset: int, t: int) -> Flow:
         lanes = (self.client.origin.lane, self.server.origin.lane)
         key = f"{self.journal}:{offset}"
-        return Flow(key, self.count.next(), self.peer, self.journal, lanes, t, self.endpoints)
+        return self.make(key, self.count.next(), self.peer, self.journal, lanes, t, self.endpoints)
 
     def _answer(self, piece: Piece, t: int, at: Frame | None, how: tuple[str, str]) -> Events:
         side = self.server

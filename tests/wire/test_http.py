@@ -153,7 +153,7 @@ def test_an_event_stream(chunking, packed, trailing) -> None:
         chunks = list(chunking(wire))
         for message in (progress, final):  # of the chunk that completed it, and placed at its first byte
             place = text.index(message.raw) + len(message.raw) + 2
-            at = [n for n in range(len(chunks)) if len(b"".join(chunks[: n + 1])) >= place][0]
+            at = next(n for n in range(len(chunks)) if len(b"".join(chunks[: n + 1])) >= place)
             assert message.t == frames[5 + at].t
 
 
@@ -261,10 +261,15 @@ def test_non_messages_count_only_where_messages_are_due(method, url, headers, bo
 @pytest.mark.parametrize(
     ("url", "channel"),
     [
-        ("HTTP://Example.TEST:80/mcp?x=1#y", "http://example.test/mcp"), ("https://h:443", "https://h/"), ("https://h:80/a/b", "https://h:80/a/b"),
-        ("http://user:secret@h:1/x", "http://h:1/x"), ("http://[::1]:8000/mcp", "http://[::1]:8000/mcp"), ("/mcp", ""), ("", ""),
+        ("HTTP://Example.TEST:80/mcp?x=1#y", "http://example.test/mcp"),
+        ("https://h:443", "https://h/"),
+        ("https://h:80/a/b", "https://h:80/a/b"),
+        ("http://user:secret@h:1/x", "http://h:1/x"),
+        ("http://[::1]:8000/mcp", "http://[::1]:8000/mcp"),
+        ("/mcp", ""),
+        ("", ""),
     ],
-)  # fmt: skip
+)
 def test_channels(url, channel) -> None:
     assert channel_of(url) == channel
 
@@ -282,9 +287,12 @@ def test_ends() -> None:
         steps += [*ask(rpc(n), n=n), *reply(event(b"x")[:-1], n=n, headers=[SSE], end=end)]
     https = [s.http for s in signals(read_steps(steps, ADDON), HTTP_END)]
     assert [(h.closed_by, h.error, h.ours) for h in https if h] == [
-        ("client", "Client disconnected.", False), ("upstream", "refused", False), ("us", "", True), ("server", "", False),
+        ("client", "Client disconnected.", False),
+        ("upstream", "refused", False),
+        ("us", "", True),
         ("server", "", False),
-    ]  # fmt: skip
+        ("server", "", False),
+    ]
 
 
 def test_an_answer_that_is_over_before_its_request() -> None:
@@ -362,8 +370,16 @@ def test_a_body_that_was_edited_after_it_was_kept() -> None:
 
 def test_heads_that_make_no_sense_raise_nothing() -> None:
     steps: list[Step] = [
-        ("1q", HEAD, {"method": 5, "url": None, "headers": [["a"], 5, ["b", 1], ["c", "d"]]}), ("1q", HEAD, b"\xff"),
-        ("1a", HEAD, {"status": "200", "headers": {"x": "y"}}), ("1a", DATA, b"x"), ("1q", DATA, b"y"), ("1q", END, b""),
-        ("2a", DATA, b"{}"), ("2a", HEAD, {}), ("2a", END, b""), ("3q", SENT, b"x"), ("3a", OPEN, {"conn": "x", "client": 5}),
-    ]  # fmt: skip
+        ("1q", HEAD, {"method": 5, "url": None, "headers": [["a"], 5, ["b", 1], ["c", "d"]]}),
+        ("1q", HEAD, b"\xff"),
+        ("1a", HEAD, {"status": "200", "headers": {"x": "y"}}),
+        ("1a", DATA, b"x"),
+        ("1q", DATA, b"y"),
+        ("1q", END, b""),
+        ("2a", DATA, b"{}"),
+        ("2a", HEAD, {}),
+        ("2a", END, b""),
+        ("3q", SENT, b"x"),
+        ("3a", OPEN, {"conn": "x", "client": 5}),
+    ]
     assert read_steps(steps, ADDON)

@@ -55,11 +55,15 @@ def test_pipelined_requests(chunking, trailing) -> None:
         + b"PUT /c HTTP/1.1\nTransfer-Encoding: Chunked\n\n" + chunked(b"abc", b"d" * 300) + trailing
     )  # fmt: skip
     assert run(list(chunking(text))) == [
-        (("POST", "/a?b=c"), [("Host", "h"), ("Content-Type", "application/json"), ("X-A", "1"), ("Content-Length", "2")],
-         b"{}", True),
+        (
+            ("POST", "/a?b=c"),
+            [("Host", "h"), ("Content-Type", "application/json"), ("X-A", "1"), ("Content-Length", "2")],
+            b"{}",
+            True,
+        ),
         (("GET", "/b"), [], b"", True),
         (("PUT", "/c"), [("Transfer-Encoding", "Chunked")], b"abc" + b"d" * 300, True),
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.parametrize("chunking", CHUNKINGS)
@@ -187,10 +191,14 @@ def test_unreadable_answers(chunking) -> None:
         (b"\r\n\r\n", False, []),
         (b"HTTP/1.1 200 OK\r\n\r\nabc", True, [(200, b"abc", True)]),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabc", True, [(200, b"abc", False)]),
-        (b"HTTP/1.1 101 Switching\r\nUpgrade: x\r\n\r\n\x00\x01binary HTTP/1.1 200 OK\r\n\r\n", True, [(101, b"", None)]),
+        (
+            b"HTTP/1.1 101 Switching\r\nUpgrade: x\r\n\r\n\x00\x01binary HTTP/1.1 200 OK\r\n\r\n",
+            True,
+            [(101, b"", None)],
+        ),
         (b"", True, []),
     ],
-)  # fmt: skip
+)
 def test_the_end_of_the_connection(text, answers, want) -> None:
     for chunking in CHUNKINGS:
         assert bodies(run(list(chunking(text)), answers, finish=True)) == want
@@ -245,7 +253,7 @@ def test_junk_does_not_fill_the_memory() -> None:
     for _ in range(200):
         assert reader.feed(b"\xff" * (1 << 16)) == []
     assert len(reader._buffer) < 1 << 17
-    assert [(p.what, p.end - p.begin) for p in reader.feed(post(b"1"))][0] == (JUNK, 200 << 16)
+    assert next((p.what, p.end - p.begin) for p in reader.feed(post(b"1"))) == (JUNK, 200 << 16)
 
 
 # -- the same as h11 ---------------------------------------------------------------------------------------------------

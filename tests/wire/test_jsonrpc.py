@@ -33,7 +33,11 @@ def test_sound_json_has_nothing_odd(text, around) -> None:
         ('{"a" :1,"a":2}', {"a": 2}, [("duplicate-key", "/a")]),
         ('{"a":1,"\\u0061":2}', {"a": 2}, [("duplicate-key", "/a")]),
         ('{"a":"\\u0022:","b":1,"b":1}', {"a": '":', "b": 1}, [("duplicate-key", "/b")]),
-        ('{"p":[0,{"x/y":{"k":1,"k":1,"k":1}}]}', {"p": [0, {"x/y": {"k": 1}}]}, [("duplicate-key", "/p/1/x~1y/k")]),
+        (
+            '{"p":[0,{"x/y":{"k":1,"k":1,"k":1}}]}',
+            {"p": [0, {"x/y": {"k": 1}}]},
+            [("duplicate-key", "/p/1/x~1y/k")],
+        ),
         ('{"a":{"b":1,"b":2},"a":3}', {"a": 3}, [("duplicate-key", "/…/b"), ("duplicate-key", "/a")]),
         ('\ufeff{"a":1}', {"a": 1}, [("bom", "")]),
         ('{"a":"\\ud83d"}', {"a": "\ud83d"}, [("lone-surrogate", "")]),
@@ -41,11 +45,15 @@ def test_sound_json_has_nothing_odd(text, around) -> None:
         ('{"\\ud83d":1}', {"\ud83d": 1}, [("lone-surrogate", "")]),
         ('{"a":"\\ud83d\\ude00"}', {"a": "\U0001f600"}, []),
         ('{"a":"\\\\ud83d"}', {"a": "\\ud83d"}, []),
-        ('{"a":-Infinity,"b":Infinity}', {"a": float("-inf"), "b": float("inf")}, [("nan", "-Infinity"), ("nan", "Infinity")]),
+        (
+            '{"a":-Infinity,"b":Infinity}',
+            {"a": float("-inf"), "b": float("inf")},
+            [("nan", "-Infinity"), ("nan", "Infinity")],
+        ),
         ("1e400", float("inf"), []),
         ("123456789012345678901234567890", 123456789012345678901234567890, []),
     ],
-)  # fmt: skip
+)
 def test_what_was_odd_is_said(text, value, oddities) -> None:
     assert parse(text.encode()) == (value, tuple(oddities), "", b"")
 
@@ -157,7 +165,7 @@ def test_in_an_http_error_only_what_surely_is_json_rpc_counts() -> None:
 
 
 def test_elements_of_an_array_as_they_were_written() -> None:
-    text = ' \t[ {"a" :1.0} ,[2],\n"x]" , null,{"b":"\\u0041"}]\n'.encode()
+    text = b' \t[ {"a" :1.0} ,[2],\n"x]" , null,{"b":"\\u0041"}]\n'
     assert elements(text) == [b'{"a" :1.0}', b"[2]", b'"x]"', b"null", b'{"b":"\\u0041"}']
     assert elements(b"[]") == []
     assert elements(b"[" + b"7" * 5000 + b",1]") == [b"7" * 5000, b"1"]

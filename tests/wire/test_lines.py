@@ -23,7 +23,7 @@ def lines(chunks: list[bytes], finish: bool = True, limit: int = 1 << 26) -> lis
 @pytest.mark.parametrize("trailing", [b"", b"half a line"])
 def test_only_0a_ends_a_line(chunking, trailing) -> None:
     text = "one\r\n\n two\u2028three\u0085\x0b\x0cfour\n".encode() + trailing
-    want = ["one\r".encode(), b"", " two\u2028three\u0085\x0b\x0cfour".encode()]
+    want = [b"one\r", b"", " two\u2028three\u0085\x0b\x0cfour".encode()]
     found = lines(list(chunking(text)), finish=False)
     assert found == [(line, len(line), False) for line in want]
     left = [(trailing, len(trailing), False)] if trailing else []

@@ -70,11 +70,21 @@ OTHERS = {"http.wrong-content-type__1", "http.wrong-content-type__2"}
 
 
 @pytest.mark.parametrize("slice", range(SLICES))
-def test_corpus_has_the_same_messages_at_the_same_places_in_the_same_order(slice: int, labels: ModuleType) -> None:
+def test_corpus_has_the_same_messages_at_the_same_places_in_the_same_order(
+    slice: int, labels: ModuleType
+) -> None:
     for path in FILES[slice::SLICES]:
         found = sorted((e for e in events_of(path) if type(e) is Message), key=lambda e: e.order)
-        got = [(e.dir, tuple(sorted((e.place or {}).items()))) for e in found if e.batch is None or e.batch[0] == 0]
-        want = [(m.dir, tuple(sorted(m.loc.items()))) for m in labels.messages(labels.rows(path)) if is_message(m.obj)]
+        got = [
+            (e.dir, tuple(sorted((e.place or {}).items())))
+            for e in found
+            if e.batch is None or e.batch[0] == 0
+        ]
+        want = [
+            (m.dir, tuple(sorted(m.loc.items())))
+            for m in labels.messages(labels.rows(path))
+            if is_message(m.obj)
+        ]
         name = str(path)
         if any(part in name for part in KNOWN):
             assert Counter(got) > Counter(want), path

@@ -1,4 +1,4 @@
-"""What holds for all of `wire`, whatever the bytes: no exception, chunking changes nothing, checkpoints change nothing."""
+"""What holds for all of `wire`: no bytes raise, neither chunking nor a checkpoint changes anything."""
 
 from __future__ import annotations
 
@@ -32,15 +32,45 @@ from .tools import (
     told,
 )
 
-TEXTS = st.sampled_from([
-    rpc(1), rpc("x", name="deploy"), result(1), result("x", text="\u2028"), b"", b"\n", b"\r\n", b"[]", b"{}", b"null",
-    b"[" + rpc(1) + b",1]", b'{"jsonrpc":"2.0","id":1,"method":"a","id":1}', b'{"a":NaN}', b"\xff\xfe", b"noise",
-    b"Content-Length: 5\r\n", b"data: ", b"event: ping\n", b": c\n\n", b"data: " + result(1) + b"\n\n", b"\xef\xbb\xbf",
-    post(rpc(1)), answer(result(1)), b"HTTP/1.1 100 Continue\r\n\r\n", post(b"x", length=500), b"GET / HTTP/1.1\r\n\r\n",
-    b"HEAD / HTTP/1.1\r\n\r\n", b"CONNECT a:1 HTTP/1.1\r\n\r\n", b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n",
-    b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n", chunked(b"data: 1", b"\n\n"), b"0\r\n\r\n",
-    b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", b"5\r\n", b"HTTP/1.1 101 x\r\n\r\n",
-])  # fmt: skip
+TEXTS = st.sampled_from(
+    [
+        rpc(1),
+        rpc("x", name="deploy"),
+        result(1),
+        result("x", text="\u2028"),
+        b"",
+        b"\n",
+        b"\r\n",
+        b"[]",
+        b"{}",
+        b"null",
+        b"[" + rpc(1) + b",1]",
+        b'{"jsonrpc":"2.0","id":1,"method":"a","id":1}',
+        b'{"a":NaN}',
+        b"\xff\xfe",
+        b"noise",
+        b"Content-Length: 5\r\n",
+        b"data: ",
+        b"event: ping\n",
+        b": c\n\n",
+        b"data: " + result(1) + b"\n\n",
+        b"\xef\xbb\xbf",
+        post(rpc(1)),
+        answer(result(1)),
+        b"HTTP/1.1 100 Continue\r\n\r\n",
+        post(b"x", length=500),
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"HEAD / HTTP/1.1\r\n\r\n",
+        b"CONNECT a:1 HTTP/1.1\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n",
+        chunked(b"data: 1", b"\n\n"),
+        b"0\r\n\r\n",
+        b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n",
+        b"5\r\n",
+        b"HTTP/1.1 101 x\r\n\r\n",
+    ]
+)
 BYTES = st.lists(TEXTS | st.binary(max_size=12), max_size=6).map(b"".join)
 HEADS: list[dict[str, Any]] = [
     {"method": "POST", "url": "http://h/mcp", "headers": [["Content-Type", "application/json"]]},
@@ -49,12 +79,19 @@ HEADS: list[dict[str, Any]] = [
     {"status": 200, "headers": [["Content-Type", "text/event-stream"], ["Content-Encoding", "br"]]},
     {"status": 200, "headers": [["Content-Type", "application/json"], ["Content-Length", "40"]]},
     {"status": 404, "headers": [["Content-Type", "text/html"]], "ours": True},
-    {"status": 100, "headers": []}, {"headers": 5}, {},
-]  # fmt: skip
+    {"status": 100, "headers": []},
+    {"headers": 5},
+    {},
+]
 DETAILS: list[dict[str, Any]] = [
-    {"by": "client"}, {"by": "us", "error": "x"}, {"bytes": 7, "why": "disk full"}, {"code": 1}, {"conn": 1, "client": "h:1"},
-    {"edited": {}}, {},
-]  # fmt: skip
+    {"by": "client"},
+    {"by": "us", "error": "x"},
+    {"bytes": 7, "why": "disk full"},
+    {"code": 1},
+    {"conn": 1, "client": "h:1"},
+    {"edited": {}},
+    {},
+]
 LANES = st.tuples(st.integers(0, 2), st.sampled_from(sorted(DIRECTION))).map(
     lambda lane: f"{lane[0]}{lane[1]}"
 )
@@ -103,13 +140,39 @@ def test_a_checkpoint_between_any_two_frames_changes_nothing(steps: list[Step], 
 
 WHOLE: list[tuple[str, dict[str, Any], list[Step]]] = [
     ("pipe", {"how": "wrap"}, [("1i", DATA, b""), ("1i", END, {})]),
-    ("answer", {"how": "addon"}, [("1q", HEAD, HEADS[0]), ("1q", END, {}), ("1a", HEAD, HEADS[2]), ("1a", DATA, b""), ("1a", END, {})]),
-    ("json", {"how": "addon"}, [("1q", HEAD, HEADS[0]), ("1q", END, {}), ("1a", HEAD, HEADS[0] | {"status": 200}), ("1a", DATA, b""), ("1a", END, {})]),
-    ("packed", {"how": "addon"}, [("1q", HEAD, HEADS[0]), ("1q", END, {}), ("1a", HEAD, HEADS[3]), ("1a", DATA, b""), ("1a", END, {})]),
-    ("request", {"how": "addon"}, [("1q", HEAD, HEADS[1]), ("1q", DATA, b""), ("1q", END, {}), ("1a", END, {})]),
+    (
+        "answer",
+        {"how": "addon"},
+        [("1q", HEAD, HEADS[0]), ("1q", END, {}), ("1a", HEAD, HEADS[2]), ("1a", DATA, b""), ("1a", END, {})],
+    ),
+    (
+        "json",
+        {"how": "addon"},
+        [
+            ("1q", HEAD, HEADS[0]),
+            ("1q", END, {}),
+            ("1a", HEAD, HEADS[0] | {"status": 200}),
+            ("1a", DATA, b""),
+            ("1a", END, {}),
+        ],
+    ),
+    (
+        "packed",
+        {"how": "addon"},
+        [("1q", HEAD, HEADS[0]), ("1q", END, {}), ("1a", HEAD, HEADS[3]), ("1a", DATA, b""), ("1a", END, {})],
+    ),
+    (
+        "request",
+        {"how": "addon"},
+        [("1q", HEAD, HEADS[1]), ("1q", DATA, b""), ("1q", END, {}), ("1a", END, {})],
+    ),
     ("client", RELAY, [OPENED, ("1c", DATA, b""), ("1c", END, {}), ("1s", END, {})]),
-    ("server", RELAY, [OPENED, ("1c", DATA, post(rpc(1)) + b"HEAD / HTTP/1.1\r\n\r\n"), ("1s", DATA, b""), ("1s", END, {})]),
-]  # fmt: skip
+    (
+        "server",
+        RELAY,
+        [OPENED, ("1c", DATA, post(rpc(1)) + b"HEAD / HTTP/1.1\r\n\r\n"), ("1s", DATA, b""), ("1s", END, {})],
+    ),
+]
 
 
 @settings(max_examples=300)

@@ -11,10 +11,18 @@ from .tools import CHUNKINGS, SECOND, data, journal, messages, others, read, rea
 
 
 def test_both_directions_of_a_process() -> None:
-    frames = journal([
-        ("1i", OPEN, {}), ("1i", "data", rpc(1) + b"\n"), ("1e", "data", b"log \xff\n"), ("1o", "data", result(1) + b"\n"),
-        ("1i", END, {"by": "client"}), ("1o", END, {"by": "server"}), ("1e", END, {}), ("1o", EXIT, {"code": 3}),
-    ])  # fmt: skip
+    frames = journal(
+        [
+            ("1i", OPEN, {}),
+            ("1i", "data", rpc(1) + b"\n"),
+            ("1e", "data", b"log \xff\n"),
+            ("1o", "data", result(1) + b"\n"),
+            ("1i", END, {"by": "client"}),
+            ("1o", END, {"by": "server"}),
+            ("1e", END, {}),
+            ("1o", EXIT, {"code": 3}),
+        ]
+    )
     events = read(frames)
     ask, reply = messages(events)
     assert (ask.dir, ask.kind, ask.method, ask.id_text) == ("c2s", "request", "tools/call", "1")
@@ -58,13 +66,24 @@ def test_messages_over_many_frames(chunking, trailing) -> None:
 @pytest.mark.parametrize(
     ("line", "why", "counts"),
     [
-        (b"", "blank-line", False), (b" \t\r", "blank-line", False), (b"hello", "not-json", True), (b"42", "not-an-object", True),
-        (b"null", "not-an-object", True), (b'"x"', "not-an-object", True), (b"[]", "empty-batch", True), (b"[1]", "not-json-rpc", True),
-        (b"{}", "not-json-rpc", True), (b'{"level":"info"}', "not-json-rpc", True), (b'{"a":1} x', "not-json", True),
-        (b"Content-Length: 211\r", "length-header", True), (b"content-type: x", "length-header", True),
-        (b"[" * 600, "too-deep", True), (b'{"a":', "not-json", True), (b"\xff\xfe", "not-json", True),
+        (b"", "blank-line", False),
+        (b" \t\r", "blank-line", False),
+        (b"hello", "not-json", True),
+        (b"42", "not-an-object", True),
+        (b"null", "not-an-object", True),
+        (b'"x"', "not-an-object", True),
+        (b"[]", "empty-batch", True),
+        (b"[1]", "not-json-rpc", True),
+        (b"{}", "not-json-rpc", True),
+        (b'{"level":"info"}', "not-json-rpc", True),
+        (b'{"a":1} x', "not-json", True),
+        (b"Content-Length: 211\r", "length-header", True),
+        (b"content-type: x", "length-header", True),
+        (b"[" * 600, "too-deep", True),
+        (b'{"a":', "not-json", True),
+        (b"\xff\xfe", "not-json", True),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_message(line, why, counts) -> None:
     (event,) = others(read_steps(data("1o", line + b"\n")))
     assert (event.why, event.counts, event.size, event.raw) == (
@@ -80,8 +99,11 @@ def test_a_batch_is_as_many_messages() -> None:
     frames = journal(data("1i", line + b"\n"))
     found = messages(read(frames))
     assert [(m.kind, m.id_text, m.key) for m in found] == [
-        ("request", "1", "j:100"), ("invalid", None, "j:100.1"), ("invalid", None, "j:100.2"), ("response", "1", "j:100.3"),
-    ]  # fmt: skip
+        ("request", "1", "j:100"),
+        ("invalid", None, "j:100.1"),
+        ("invalid", None, "j:100.2"),
+        ("response", "1", "j:100.3"),
+    ]
     assert [m.batch for m in found] == [(n, 4, "j:100") for n in range(4)]
     assert [m.raw for m in found][1:3] == [b"7", b'{"x":1,"x":2}']
     assert [m.oddities for m in found] == [(), (), (("duplicate-key", "/x"),), ()]
@@ -150,10 +172,17 @@ def test_a_line_of_more_than_64_mib_is_kept_and_not_parsed() -> None:
 
 def test_a_gap_inside_a_line_makes_it_doubtful_and_no_other() -> None:
     lost = {"bytes": 5, "frames": 1, "why": "disk full"}
-    events = read_steps([
-        ("1o", "data", result(1)[:20]), ("1o", GAP, lost), ("1o", "data", result(1)[20:] + b"\n" + result(2) + b"\n"),
-        ("1o", GAP, lost), ("1o", "data", b'tail"}}\n' + result(3) + b"\n"), ("1o", GAP, lost), ("1o", "data", result(4) + b"\n"),
-    ])  # fmt: skip
+    events = read_steps(
+        [
+            ("1o", "data", result(1)[:20]),
+            ("1o", GAP, lost),
+            ("1o", "data", result(1)[20:] + b"\n" + result(2) + b"\n"),
+            ("1o", GAP, lost),
+            ("1o", "data", b'tail"}}\n' + result(3) + b"\n"),
+            ("1o", GAP, lost),
+            ("1o", "data", result(4) + b"\n"),
+        ]
+    )
     assert [(m.id, m.cut) for m in messages(events)] == [(1, True), (2, False), (3, False), (4, False)]
     assert [(n.raw, n.cut) for n in others(events)] == [(b'tail"}}', True)]
     gaps = signals(events, GAP)
@@ -194,15 +223,29 @@ def test_an_edit_that_drops_a_message_or_breaks_it() -> None:
 
 
 def test_several_processes_and_lanes_that_nobody_knows() -> None:
-    events = read_steps([
-        ("1i", "data", rpc(1) + b"\n"), ("2i", "data", rpc(1) + b"\n"), ("x", "data", b"?"), ("9", "end", {}), ("3z", "note", {}),
-        ("1o", "open", b"no json"), ("1o", "end", b"[]"), ("1o", "what", b""), ("77777777777i", "data", b"x\n"),
-    ])  # fmt: skip
+    events = read_steps(
+        [
+            ("1i", "data", rpc(1) + b"\n"),
+            ("2i", "data", rpc(1) + b"\n"),
+            ("x", "data", b"?"),
+            ("9", "end", {}),
+            ("3z", "note", {}),
+            ("1o", "open", b"no json"),
+            ("1o", "end", b"[]"),
+            ("1o", "what", b""),
+            ("77777777777i", "data", b"x\n"),
+        ]
+    )
     assert [m.peer.id for m in messages(events)] == ["j:1", "j:2"]
 
 
 def test_an_open_frame_may_name_the_channel() -> None:
-    events = read_steps([
-        ("4i", OPEN, {"channel": "files", "client": "127.0.0.1:9"}), ("4o", "data", result(1) + b"\n"), ("4i", "data", rpc(1) + b"\n"),
-    ], {"how": "addon", "channel": "proxy"})  # fmt: skip
+    events = read_steps(
+        [
+            ("4i", OPEN, {"channel": "files", "client": "127.0.0.1:9"}),
+            ("4o", "data", result(1) + b"\n"),
+            ("4i", "data", rpc(1) + b"\n"),
+        ],
+        {"how": "addon", "channel": "proxy"},
+    )
     assert [(m.channel, m.peer.address) for m in messages(events)] == [("files", "127.0.0.1:9")] * 2

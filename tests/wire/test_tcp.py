@@ -17,7 +17,6 @@ from mrtrscope.wire.events import (
 
 from .tools import (
     CHUNKINGS,
-    OPENED as OPEN_STEP,
     RELAY,
     Step,
     answer,
@@ -32,6 +31,9 @@ from .tools import (
     result,
     rpc,
     signals,
+)
+from .tools import (
+    OPENED as OPEN_STEP,
 )
 
 STREAM = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -112,18 +114,48 @@ def test_interim_answers_are_not_the_answer() -> None:
 @pytest.mark.parametrize(
     ("sent", "ends", "closed_by", "error"),
     [
-        (STREAM + b"5\r\ndata:", [("1s", END, {"by": "server"})], "server", "closed before the answer was complete"),
-        (STREAM + b"5\r\ndata:", [("1c", END, {"by": "client"}), ("1s", END, {"by": "client"})], "client", "closed before the answer was complete"),
-        (STREAM + b"5\r\ndata:", [("1c", END, {}), ("1s", END, {})], "client", "closed before the answer was complete"),
+        (
+            STREAM + b"5\r\ndata:",
+            [("1s", END, {"by": "server"})],
+            "server",
+            "closed before the answer was complete",
+        ),
+        (
+            STREAM + b"5\r\ndata:",
+            [("1c", END, {"by": "client"}), ("1s", END, {"by": "client"})],
+            "client",
+            "closed before the answer was complete",
+        ),
+        (
+            STREAM + b"5\r\ndata:",
+            [("1c", END, {}), ("1s", END, {})],
+            "client",
+            "closed before the answer was complete",
+        ),
         (STREAM + b"5\r\ndata:", [("1s", END, {"by": "server", "error": "reset"})], "server", "reset"),
-        (answer(b"{}")[:-1], [("1s", END, {"by": "server"})], "server", "closed before the answer was complete"),
+        (
+            answer(b"{}")[:-1],
+            [("1s", END, {"by": "server"})],
+            "server",
+            "closed before the answer was complete",
+        ),
         (b"", [("1s", END, {"by": "server"})], "server", "closed before the answer was complete"),
-        (b"", [("1c", END, {"by": "client"}), ("1s", END, {"by": "server"})], "server", "closed before the answer was complete"),
+        (
+            b"",
+            [("1c", END, {"by": "client"}), ("1s", END, {"by": "server"})],
+            "server",
+            "closed before the answer was complete",
+        ),
         (b"HTTP/1.1 200 OK\r\n\r\n" + result(1), [("1s", END, {"by": "server"})], "server", ""),
-        (b"HTTP/1.1 200 OK\r\n\r\n" + result(1), [("1c", END, {"by": "client"}), ("1s", END, {"by": "server"})], "server", ""),
+        (
+            b"HTTP/1.1 200 OK\r\n\r\n" + result(1),
+            [("1c", END, {"by": "client"}), ("1s", END, {"by": "server"})],
+            "server",
+            "",
+        ),
         (answer(result(1)), CLOSED, "server", ""),
     ],
-)  # fmt: skip
+)
 def test_who_ended_what(sent, ends, closed_by, error) -> None:
     events = relay(*data("1c", post(rpc(1))), *(data("1s", sent) if sent else []), *ends)
     assert [(h.closed_by, h.error) for h in ended(events)] == [(closed_by, error)]
@@ -165,9 +197,14 @@ def test_a_request_that_cannot_be_read_takes_its_own_answer() -> None:
     junk = b"hello server\r\n\r\n"
     events = relay(
         *data("1c", post(rpc(1)) + junk + post(rpc(2))),
-        *data("1s", answer(result(1)) + answer(b"bad", status="400 Bad Request", kind="text/plain") + answer(result(2))),
+        *data(
+            "1s",
+            answer(result(1))
+            + answer(b"bad", status="400 Bad Request", kind="text/plain")
+            + answer(result(2)),
+        ),
         *CLOSED,
-    )  # fmt: skip
+    )
     assert [(m.dir, m.id, m.http.number) for m in messages(events)] == [
         ("c2s", 1, 1),
         ("c2s", 2, 3),
@@ -182,8 +219,12 @@ def test_a_request_that_cannot_be_read_takes_its_own_answer() -> None:
 
 def test_an_answer_that_cannot_be_read_costs_that_answer() -> None:
     events = relay(
-        *data("1c", post(rpc(1))), *data("1s", b"HTTP/1.1 2oo OK\r\n\r\n"), *data("1c", post(rpc(2))), *data("1s", answer(result(2))), *CLOSED
-    )  # fmt: skip
+        *data("1c", post(rpc(1))),
+        *data("1s", b"HTTP/1.1 2oo OK\r\n\r\n"),
+        *data("1c", post(rpc(2))),
+        *data("1s", answer(result(2))),
+        *CLOSED,
+    )
     assert [(m.dir, m.id) for m in messages(events)] == [("c2s", 1), ("c2s", 2), ("s2c", 2)]
     (unreadable,) = signals(events, HTTP_UNREADABLE)
     assert unreadable.dir == "s2c"

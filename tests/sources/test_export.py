@@ -1,0 +1,78 @@
+"""What is exported or imported reads the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mrtrscope.frames import DATA, Frame
+from mrtrscope.sources import SourceError, open_source
+from mrtrscope.sources.export import transcripts, write
+from mrtrscope.sources.importing import import_source
+from tests.sources.tools import COUNTS, TRANSCRIPTS, contents, counts, events_of
+from tests.wire.tools import answer, post, result, rpc
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_what_is_exported_reads_the_same(name: str, tmp_path: Path) -> None:
+    with open_source(TRANSCRIPTS / name) as source:
+        (path,) = write(source, tmp_path / "out")
+    before, after = events_of(TRANSCRIPTS / name), events_of(path)
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert counts(after) == COUNTS[name]
+    assert contents(after, name.endswith("l")) == contents(before, name.endswith("l"))
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_what_is_imported_reads_the_same(name: str, tmp_path: Path) -> None:
+    with open_source(TRANSCRIPTS / name) as source:
+        (path,) = import_source(source, tmp_path / "capture")
+    assert contents(events_of(tmp_path / "capture"), False) == contents(events_of(TRANSCRIPTS / name), False)
+    assert path.parent == tmp_path / "capture" / "journals"
+
+
+def test_relayed_connections_are_exported_as_exchanges() -> None:
+    stream = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+    sent = [
+        ("1c", "open", b'{"client":"h:1"}'),
+        ("1c", DATA, post(rpc(1)) + post(b"\xff")),
+        ("1s", DATA, answer(result(1))),
+        ("1s", DATA, stream + b"3\r\n: x\r\n"),
+        ("1s", DATA, b"2\r\n\n\n\r\n"),
+        ("1s", "end", b'{"by":"client"}'),
+        ("1c", "end", b"{}"),
+        ("2c", DATA, post(rpc(3))),
+        ("3i", DATA, b"a\nb"),
+        ("3o", DATA, b"c"),
+        ("3i", DATA, b"b\n"),
+        ("3i", "end", b"{}"),
+    ]
+    frames = [
+        Frame("j", n * 10_000, n, n * 1_000_000, lane, kind, data)
+        for n, (lane, kind, data) in enumerate(sent)
+    ]
+    found = list(transcripts(frames, {"j": {"how": "relay", "channel": "http://up:9"}}))
+    stdio = [(name, line) for name, line in found if name != "http"]
+    assert stdio == [
+        ("http___up_9-0", {"t": 8.0, "dir": "c2s", "line": "a"}),
+        ("http___up_9-0", {"t": 10.0, "dir": "c2s", "line": "bb"}),
+        ("http___up_9-0", {"t": 9.0, "dir": "s2c", "line": "c", "nonl": True}),
+    ]
+    first, second, third = (line for name, line in found if name == "http")
+    assert first["request"]["body"] == rpc(1).decode() and second["request"]["body_b64"] == "/w=="
+    assert (first["conn"], first["flow"], first["client"], first["t_end"]) == (1, 1, "h:1", 2.0)
+    assert first["response"]["chunks"] == [{"t": 2.0, "data": result(1).decode()}]
+    assert second["response"]["chunks"] == [{"t": 3.0, "data": ": x"}, {"t": 4.0, "data": "\n\n"}]
+    assert (second["closed_by"], second["error"]) == ("client", "closed before the answer was complete")
+    assert (third["closed_by"], third["response"], "t_end" in third) == ("open", None, False)
+
+
+def test_nothing_is_written_over(tmp_path: Path) -> None:
+    for expected in (False, True):
+        with open_source(TRANSCRIPTS / "77-batches.json") as source:
+            if not expected:
+                write(source, tmp_path)
+            else:
+                with pytest.raises(SourceError, match="is there already"):
+                    write(source, tmp_path)
