@@ -31,7 +31,7 @@ _KEPT = 3
 _SEEN = 1500  # characters of a message that its tooltip holds
 _EVIDENCE = {
     "state": "same state", "no-state": "no state was issued", "keys": "answers its questions",
-    "arguments": "same arguments", "client": "same client",
+    "arguments": "same arguments", "client": "same client", "state-alike": "a state much like it",
 }  # fmt: skip
 
 

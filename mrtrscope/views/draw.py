@@ -40,7 +40,8 @@ class _Page:
         self._heading(title)
         top = 64.0
         body = top + _HEAD + 16
-        bottom = layout.place(self.part, body)
+        continued = any(span.first < self.first <= span.last for span in scene.spans)
+        bottom = layout.place(self.part, body + 20 if continued else body)
         spans = [span for span in scene.spans if span.first <= self.last and span.last >= self.first]
         for span in spans:
             self._frame(span, body, bottom)

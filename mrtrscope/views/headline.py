@@ -11,6 +11,7 @@ from mrtrscope.views.redact import Redactor
 from mrtrscope.views.scene import OperationDetail
 from mrtrscope.views.words import count, duration, series, when
 
+_DID = {"accept": "accepted", "decline": "declined", "cancel": "cancelled"}
 _WHO = {"user": "user", "model": "model", "files": "client's roots"}
 
 
@@ -63,20 +64,11 @@ def _asked(detail: OperationDetail) -> list[str]:
         for response in given.values() if isinstance(given, dict) else ():
             action = response.get("action") if isinstance(response, dict) else None
             if isinstance(action, str):
-                actions[
-                    {"accept": "accepted", "decline": "declined", "cancel": "cancelled"}.get(
-                        action, short(action, 20)
-                    )
-                ] += 1
+                actions[_DID.get(action) or short(action, 20)] += 1
     out = [f"{_WHO[who]} asked {'once' if n == 1 else f'{n:,} times'}" for who, n in asked.items()]
     if out and actions:
-        kinds = list(actions.items())
-        words = (
-            [kinds[0][0]]
-            if len(kinds) == 1 and kinds[0][1] == 1
-            else [f"{n} {what}" for what, n in kinds[:3]]
-        )
-        out[0] += f", {series(words)}"
+        single = asked.total() == actions.total() == 1
+        out[0] += f", {series([what if single else f'{n:,} {what}' for what, n in actions.most_common(3)])}"
     return out
 
 
@@ -84,5 +76,7 @@ def _found(detail: OperationDetail) -> str:
     if not detail.findings:
         return "no findings"
     levels = Counter(f.level for f in detail.findings)
-    told = series([f"{levels[level]} {level}" for level in ("must", "should", "info") if levels[level]])
-    return f"{count(len(detail.findings), 'finding')} ({told})"
+    if len(detail.findings) == 1:
+        return f"1 finding ({detail.findings[0].level})"
+    told = ", ".join(f"{levels[level]:,} {level}" for level in ("must", "should", "info") if levels[level])
+    return f"{len(detail.findings):,} findings ({told})"

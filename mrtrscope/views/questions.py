@@ -142,15 +142,22 @@ def _field(spec: Any, redact: Redactor) -> str:
         words = [
             f"{kind} {series(names[:6], 'or')}" + (f" or {len(names) - 6} more" if len(names) > 6 else "")
         ]
-    low, high = spec.get("minimum", spec.get("minLength")), spec.get("maximum", spec.get("maxLength"))
-    if low is not None or high is not None:
-        words.append(f"{'' if low is None else low}…{'' if high is None else high}")
+    words += [limits for limits in (_limits(spec, "minimum", "maximum", ""), _limits(spec, "minLength", "maxLength",
+              " characters"), _limits(spec, "minItems", "maxItems", " of them")) if limits]  # fmt: skip
     if "default" in spec:
         words.append(f"default {short(redact.value(spec['default']), 40)}")
     title = spec.get("title") or spec.get("description")
     if isinstance(title, str):
         words.append(redact.text(title))
     return short(", ".join(w for w in words if w))
+
+
+def _limits(spec: dict[str, Any], least: str, most: str, unit: str) -> str:
+    """What a value may be, from and to; "" when the schema does not say."""
+    low, high = (short(spec[name], 20) if name in spec else "" for name in (least, most))
+    if low and high:
+        return f"{low} to {high}{unit}"
+    return f"at least {low}{unit}" if low else f"at most {high}{unit}" if high else ""
 
 
 def _prompt(params: dict[str, Any], redact: Redactor, unfold: bool) -> list[Line]:

@@ -25,7 +25,7 @@ from mrtrscope.views.words import clock, count, duration, series, when
 
 LANES = 100  # on one page
 WIDTH = 1100.0
-_EDGE, _NAMES, _ENDS, _LANE, _TOP = 18.0, 230.0, 190.0, 27.0, 92.0
+_EDGE, _NAMES, _ENDS, _LANE, _TOP = 18.0, 230.0, 210.0, 27.0, 92.0
 _SIZE = 11.5
 _small = partial(metrics.width, size=_SIZE)
 _ROLES = {

@@ -118,6 +118,7 @@ def test_a_ribbon_that_crosses_pages_goes_on_to_the_next() -> None:
     scene = build(script.done().detail(), unfold=True)
     pages = draw(scene, page_height=900)
     assert len(pages) > 3
+    assert [faults(page) for page in pages] == [[]] * len(pages)
     for ribbon, (a, b) in ((r, (r.start, r.stop)) for r in scene.ribbons):
         on = [p for p in pages if any(g.id.endswith(ribbon.id) for g in p.groups)]
         rows = [
@@ -136,3 +137,10 @@ def test_frames_do_not_cross() -> None:
     scene = build(scenes.five_rounds())
     for one, other in combinations(scene.spans, 2):
         assert one.last < other.first or other.last < one.first
+
+
+@pytest.mark.parametrize("room", [200, 330, 500, 777])
+@pytest.mark.parametrize("name", scenes.ALL)
+def test_labels_stand_apart_wherever_a_page_ends(name: str, room: float) -> None:
+    for page in draw(build(scenes.ALL[name](), unfold=True), page_height=room):
+        assert faults(page) == []

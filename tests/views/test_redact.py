@@ -15,7 +15,8 @@ from mrtrscope.views.redact import Redactor, is_secret_name
     "name",
     ["password", "Password", "user_password", "passphrase", "pwd", "api_key", "apiKey",
      "X-API-Key", "access_token", "token", "refreshToken", "authorization", "Authorization", "Cookie", "Set-Cookie",
-     "client_secret", "pin", "otp", "cvv", "ssn", "session_id", "private_key", "Mcp-Session-Token", "credential", "card number"],
+     "client_secret", "pin", "otp", "cvv", "ssn", "session_id", "private_key",
+     "Mcp-Session-Token", "credential", "card number"],
 )  # fmt: skip
 def test_names_of_secrets(name: str) -> None:
     assert is_secret_name(name)
