@@ -29,6 +29,8 @@ VERBS: dict[str, tuple[str, str, str | None]] = {
     "rules": ("rules", "rules", "List the rules."),
     "explain": ("explain", "explain", "Explain one rule: its source, why it matters, examples."),
     "diagram": ("diagram", "diagram", "Draw the sequence diagram of an operation."),
+    "import": ("import_", "import_", "Read recordings of another form into a capture folder."),
+    "export": ("export", "export", "Write a capture as text, one JSON object a line."),
     "analyse": ("analyse", "analyse", None),
 }
 

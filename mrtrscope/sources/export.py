@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from mrtrscope.frames import DATA, END, Frame
 from mrtrscope.sources.base import Source, SourceError
-from mrtrscope.wire.exchange import Endpoints, Flow, Headers, Made
+from mrtrscope.wire.exchange import Endpoints, Flow, Made
+from mrtrscope.wire.heads import Headers
 from mrtrscope.wire.reader import Reader
 from mrtrscope.wire.tcp import Connection
 
@@ -43,8 +44,11 @@ def transcripts(frames: Iterable[Frame], headers: dict[str, dict[str, Any]]) -> 
     yield from reader.open()
 
 
-def write(source: Source, folder: Path) -> list[Path]:
-    """Write all transcripts of a source into a folder, `<name>.jsonl`, readable by their owner only."""
+def write(source: Source, folder: Path, change: Callable[[Line], Line] = lambda line: line) -> list[Path]:
+    """Write all transcripts of a source into a folder, `<name>.jsonl`, readable by their owner only.
+
+    `change` sees every line before it is written.
+    """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     files: dict[str, Any] = {}
     try:
@@ -53,7 +57,7 @@ def write(source: Source, folder: Path) -> list[Path]:
                 path = folder / f"{name}.jsonl"
                 path.touch(mode=0o600, exist_ok=False)
                 files[name] = path.open("w", encoding="utf-8")
-            files[name].write(json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n")
+            files[name].write(json.dumps(change(line), ensure_ascii=False, separators=(",", ":")) + "\n")
     except FileExistsError as error:
         raise SourceError(f"{error.filename}: is there already; name another folder, or remove it") from None
     except OSError as error:

@@ -14,7 +14,7 @@ from sqlite_utils import Database
 
 from mrtrscope.store.names import Names
 
-CACHED = 20_000  # values kept for reading
+CACHED = 8_000  # values kept for reading
 
 At = tuple[str, bytes]
 

@@ -1,6 +1,7 @@
-"""One operation, exchange or frame in full, as text: what was sent, what changed between rounds, where the states went.
+"""One operation, exchange or frame in full, as text: what was sent, what changed between rounds, where states went.
 
-Secrets are replaced by numbered stand-ins and states shortened unless `raw`; what makes a message long is cut and says so.
+Secrets are replaced by numbered stand-ins and states shortened unless `raw`; what makes a message long is cut, and
+that is said.
 """
 
 from __future__ import annotations
