@@ -77,6 +77,7 @@ class Relay:
         self.stopped = False
         self.refused = False  # the user knows that the target cannot be reached
         self.full = False  # no more connections until one ends
+        self.waiting: list[Side] = []  # clients for whose server there was no file left
         self.poll = select.epoll() if sys.platform == "linux" else select.poll()
 
     def run(self) -> None:
@@ -121,9 +122,7 @@ class Relay:
             elif fd == self.woken:
                 os.read(fd, 512)
         if self.closing:
-            for sock in self.closing:
-                sock.close()
-            self.closing.clear()
+            self._let_go()
 
     def _unread(self, side: Side, error: OSError) -> None:
         if not isinstance(error, BlockingIOError):
@@ -255,9 +254,18 @@ class Relay:
             self._forget(one)
         side.other.other = side.other  # no circle for the garbage collector to find
         side.other = side
+
+    def _let_go(self) -> None:
+        """Close what ended in this turn; there is room again for who had to wait."""
+        for sock in self.closing:
+            sock.close()
+        self.closing.clear()
         if self.full:
             self.full = False
             self.poll.register(self.listener.fileno(), IN)
+            waiting, self.waiting = self.waiting, []
+            for client in waiting:
+                self._call(client, 0)
 
     def _forget(self, side: Side) -> None:
         """Close when the turn is over: before, its number would be given to another, for which events are not meant."""
@@ -280,12 +288,18 @@ class Relay:
             except ConnectionError:
                 continue
             except OSError as e:
-                say(f"mrtrscope relay: cannot take more connections: {text_of(e)} (ulimit -n allows more)")
-                self.full = bool(self.sides)
-                if self.full:
-                    self.poll.unregister(self.listener.fileno())
+                self._no_room(e)
                 return
             self._open(sock, address)
+
+    def _no_room(self, error: OSError) -> None:
+        """No file is left: take nobody until somebody leaves."""
+        if not self.full and self.sides:
+            say(
+                f"mrtrscope relay: cannot take more connections now: {text_of(error)} (ulimit -n allows more)"
+            )
+            self.full = True
+            self.poll.unregister(self.listener.fileno())
 
     def _open(self, sock: socket.socket, address: tuple[object, ...]) -> None:
         now = monotonic_ns()
@@ -305,6 +319,10 @@ class Relay:
             try:
                 sock = socket.socket(family, socket.SOCK_STREAM)
             except OSError as e:
+                self._no_room(e)
+                if self.full:
+                    self.waiting.append(client)
+                    return
                 error = text_of(e)
                 break
             sock.setblocking(False)
