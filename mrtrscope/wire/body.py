@@ -26,16 +26,6 @@ MAX_CODINGS = 4
 KNOWN = frozenset({"gzip", "x-gzip", "deflate", "br", "zstd"})
 
 
-def codings(headers: list[tuple[str, str]], transfer: bool = True) -> list[str]:
-    """Codings of a body in the order in which they were put on, `chunked` and `identity` left out."""
-    found: list[str] = []
-    for wanted in ("content-encoding", "transfer-encoding")[: 2 if transfer else 1]:
-        for name, value in headers:
-            if name.lower() == wanted:
-                found += [word for part in value.lower().split(",") if (word := part.split(";")[0].strip())]
-    return [word for word in found if word not in ("identity", "chunked")]
-
-
 class Decoder:
     """Feed compressed bytes; get pieces of the content.
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 from mrtrscope.frames import C2S, S2C
@@ -32,16 +33,17 @@ from mrtrscope.wire.events import (
     Peer,
     Signal,
 )
-from mrtrscope.wire.payload import EventBody, TextBody, essence, is_json
+from mrtrscope.wire.heads import Head, content_length, essence, is_json, words
+from mrtrscope.wire.payload import EventBody, TextBody
 
 Made = Iterator[Text | Signal]
-Headers = list[tuple[str, str]]
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(?:[^/?#@]*@)?([^/?#]*)([^?#]*)")
 _WHITE = b" \t\r\n"  # around a text: where it is cut off must not depend on how the body came
 _PORTS = {"http": ":80", "https": ":443"}
 
 
+@lru_cache(maxsize=256)
 def channel_of(url: str) -> str:
     """The channel that a URL belongs to: scheme, host, port and path, as one spelling; "" when it is no URL."""
     match = _URL.match(url)
@@ -69,7 +71,7 @@ class Flow:
     `ask`, `ask_data`, `ask_end`, `inform`, `answer`, `answer_data`, `end`."""
 
     __slots__ = (
-        "a", "answer_body", "answered", "asked", "counts", "done", "endpoints", "exchange", "over", "q",
+        "a", "answer_body", "answered", "asked", "counts", "done", "endpoints", "exchange", "kind", "over", "q",
         "request_body", "texts",
     )  # fmt: skip
 
@@ -94,6 +96,7 @@ class Flow:
         self.over: tuple[str, str] | None = None  # the answer is complete, the request is not: (by, error)
         self.done = False
         self.counts = False  # messages are due in this exchange
+        self.kind = ""  # media type of the answer
         self.texts: list[Text] = []  # cut out of held bodies, for somebody may have edited them
 
     def join(self, peer: Peer) -> None:
@@ -102,27 +105,25 @@ class Flow:
 
     # -- the request ------------------------------------------------------------------------------------------------
 
-    def ask(
-        self, method: str, url: str, http: str, headers: Headers, t: int, offset: int, coded: list[str]
-    ) -> Made:
+    def ask(self, head: Head, url: str, t: int, offset: int, coded: list[str]) -> Made:
         """The head of the request. `coded`: the codings that its body still has."""
-        exchange = self.exchange
-        exchange.method, exchange.url, exchange.http, exchange.request_headers = method, url, http, headers
-        exchange.t = t
+        exchange, fields = self.exchange, head.fields
+        exchange.method, exchange.url, exchange.http = head.method, url, head.http
+        exchange.request_headers, exchange.t = head.headers, t
         exchange.channel = self.q.channel = self.a.channel = channel_of(url)
-        self.request_body = TextBody(headers, coded)
-        if method == "POST":
-            self.counts = exchange.channel in self.endpoints.names or any(
-                name.lower().startswith("mcp-")
-                or (name.lower() == "accept" and "text/event-stream" in value.lower())
-                for name, value in headers
+        self.request_body = TextBody(content_length(fields), coded)
+        if head.method == "POST":
+            self.counts = (
+                exchange.channel in self.endpoints.names
+                or any("text/event-stream" in word for word in words(fields, "accept"))
+                or any(name.startswith("mcp-") for name in fields)
             )
         yield signal(self.q, HTTP_REQUEST, t, offset, place=exchange.place)
 
     def ask_data(self, data: bytes, t: int, offset: int, key: str) -> None:
         self.exchange.request_size += len(data)
         if self.request_body is None:
-            self.request_body = TextBody([], [])
+            self.request_body = TextBody()
         self.request_body.feed(data, t, offset, key)
 
     def ask_end(self, t: int, offset: int, part: int = 0, whole: bool = True) -> Made:
@@ -160,35 +161,24 @@ class Flow:
         """An interim answer came."""
         self.exchange.informational.append(status)
 
-    def answer(
-        self,
-        status: int,
-        reason: str,
-        http: str,
-        headers: Headers,
-        t: int,
-        offset: int,
-        coded: list[str],
-        ours: bool,
-    ) -> Made:
+    def answer(self, head: Head, t: int, offset: int, coded: list[str], ours: bool = False) -> Made:
         """The head of the final answer."""
         exchange = self.exchange
-        exchange.status, exchange.reason, exchange.response_http = status, reason, http
-        exchange.response_headers, exchange.t_response, exchange.ours = headers, t, exchange.ours or ours
+        exchange.status, exchange.reason, exchange.response_http = head.status, head.reason, head.http
+        exchange.response_headers, exchange.t_response, exchange.ours = head.headers, t, exchange.ours or ours
         self.answered = True
-        self.answer_body = self._body(headers, coded)
+        self.kind = essence(head.fields)
+        if self.kind == "text/event-stream":
+            self.answer_body = EventBody(coded)
+        else:
+            self.answer_body = TextBody(content_length(head.fields), coded)
         yield signal(self.a, HTTP_RESPONSE, t, offset, place=exchange.place)
-
-    def _body(self, headers: Headers, coded: list[str]) -> TextBody | EventBody:
-        if essence(headers) == "text/event-stream":
-            return EventBody(coded)
-        return TextBody(headers, coded)
 
     def answer_data(self, data: bytes, t: int, offset: int, key: str) -> Made:
         self.exchange.response_size += len(data)
         body = self.answer_body
         if body is None:
-            body = self.answer_body = TextBody([], [])
+            body = self.answer_body = TextBody()
         if type(body) is EventBody:
             for made in body.feed(data, t, offset, key, self.a, self.exchange.place):
                 if type(made) is Message:
@@ -207,8 +197,7 @@ class Flow:
         if not text:
             return
         odd = (("trailing-data", "behind others in one text"),) if body.read else ()
-        kind = essence(exchange.response_headers)
-        if not is_json(kind):
+        if not is_json(self.kind):
             if not sure_of_end:
                 return
             value, _, _, rest = jsonrpc.parse(text)

@@ -13,6 +13,8 @@ from __future__ import annotations
 import re
 from collections import deque
 
+from mrtrscope.wire.heads import Head
+
 HEAD, DATA, END, JUNK = "head", "data", "end", "junk"
 
 START, LENGTH, CHUNK_SIZE, CHUNK_DATA, CHUNK_END, TRAILERS, UNTIL_CLOSE, LOST, OPAQUE = (
@@ -33,21 +35,6 @@ _PLAUSIBLE_REQUEST = re.compile(
 _PLAUSIBLE_ANSWER = re.compile(rb"HTTP/1\.[01] [1-5][0-9]{2}(?: [ -~\x80-\xff]{0,512})?\r?\n")
 _CHUNK_SIZE = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\n]*)?\r?\n")
 _BLANK = re.compile(rb"\n\r?\n")
-
-
-class Head:
-    """A start line and its headers; `odd` says what was wrong with them, as far as it could be read all the same."""
-
-    __slots__ = ("headers", "http", "method", "odd", "reason", "status", "target")
-
-    def __init__(self) -> None:
-        self.http = ""
-        self.method = ""
-        self.target = ""
-        self.status = 0
-        self.reason = ""
-        self.headers: list[tuple[str, str]] = []
-        self.odd: list[str] = []
 
 
 class Piece:
@@ -205,7 +192,7 @@ class HttpReader:
         else:
             head.method, head.target = start[1].decode("latin-1"), start[2].decode("latin-1")
             head.http = _version(start[3])
-        _headers(head, bytes(buffer[line_end + 1 : blank.start() + 1]))
+        head.read(bytes(buffer[line_end + 1 : blank.start() + 1]))
         pieces.append(Piece(HEAD, self._position + at, self._position + blank.end(), head))
         self._at = blank.end()
         self._scanned = 0
@@ -220,8 +207,8 @@ class HttpReader:
             if head.status == 101 or (method == "CONNECT" and head.status < 300):
                 self.state = OPAQUE
                 return
-        chunked, coded = _transfer(head)
-        length = _length(head)
+        chunked, coded = head.transfer()
+        length = head.length()
         if self.answers and (head.status < 200 or head.status in (204, 304) or method == "HEAD"):
             self._done(pieces)
         elif chunked:
@@ -235,7 +222,7 @@ class HttpReader:
         elif self.answers:
             self.state = UNTIL_CLOSE
         else:
-            self.held = head.method == "CONNECT" or _wants_upgrade(head)
+            self.held = head.method == "CONNECT" or head.upgrades()
             self._done(pieces)
 
     def _done(self, pieces: list[Piece], whole: bool = True) -> None:
@@ -370,64 +357,6 @@ _STEP = {
 
 def _version(number: bytes) -> str:
     return "HTTP/" + number.decode("ascii")
-
-
-def _headers(head: Head, block: bytes) -> None:
-    headers = head.headers
-    for raw in block.split(b"\n"):
-        line = raw[:-1] if raw.endswith(b"\r") else raw
-        if not line:
-            continue
-        if line[:1] in b" \t":
-            if headers:
-                name, value = headers[-1]
-                headers[-1] = (name, f"{value} {line.strip(b' \t').decode('latin-1')}".strip())
-                head.odd.append("folded header")
-            else:
-                head.odd.append("white space before the first header")
-            continue
-        name_bytes, colon, value_bytes = line.partition(b":")
-        if not colon:
-            head.odd.append("header without colon")
-            continue
-        headers.append(
-            (name_bytes.rstrip(b" \t").decode("latin-1"), value_bytes.strip(b" \t").decode("latin-1"))
-        )
-
-
-def _all(head: Head, wanted: str) -> list[str]:
-    return [
-        word
-        for name, value in head.headers
-        if name.lower() == wanted
-        for part in value.split(",")
-        if (word := part.strip().lower())
-    ]
-
-
-def _transfer(head: Head) -> tuple[bool, bool]:
-    """Whether the body is chunked, and whether its end is told by something else than a length."""
-    words = [word for word in _all(head, "transfer-encoding") if word != "identity"]
-    if not words:
-        return False, False
-    if words[-1] != "chunked":
-        head.odd.append("transfer-encoding does not end in chunked")
-        return False, True
-    return True, True
-
-
-def _length(head: Head) -> int | None:
-    values = _all(head, "content-length")
-    lengths = [int(value) for value in values if value.isdecimal() and value.isascii() and len(value) < 19]
-    if len(lengths) != len(values):
-        head.odd.append("content-length is no number")
-    if len(set(lengths)) > 1:
-        head.odd.append("contradicting content-lengths")
-    return lengths[0] if lengths else None
-
-
-def _wants_upgrade(head: Head) -> bool:
-    return "upgrade" in _all(head, "connection") and bool(_all(head, "upgrade"))
 
 
 def plausible(start: bytes, answers: bool) -> bool:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from pydantic_core import from_json
+
 from mrtrscope.frames import Frame
-from mrtrscope.wire.body import codings
 from mrtrscope.wire.cutter import KEPT, Origin, Place, Spot, Text, non_message, read, signal
 from mrtrscope.wire.events import EDITED, GAP, LANE_END, OPENED, STDERR, Message, NonMessage, Signal
 from mrtrscope.wire.exchange import Flow, amend
+from mrtrscope.wire.heads import Head, codings, fields_of
 from mrtrscope.wire.lines import LineSplitter
 from mrtrscope.wire.payload import FRAMES
 
@@ -19,9 +21,12 @@ Made = list[Message | NonMessage | Signal]
 def detail_of(data: bytes) -> dict[str, Any]:
     """The JSON object that a frame of the recorder carries; {} when it carries none."""
     try:
-        value = json.loads(data)
-    except (ValueError, RecursionError):
-        return {}
+        value = from_json(data)
+    except ValueError:  # or a lone surrogate, which this parser does not take
+        try:
+            value = json.loads(data)
+        except (ValueError, RecursionError):
+            return {}
     return value if type(value) is dict else {}
 
 
@@ -138,7 +143,9 @@ class PipeLane:
                 line.data, line.size, Spot(self._t, self._begin, 0, tuple(self._keys), self._place), found
             )
         role, by = self.origin.lane[-1:], text_of(detail, "by")
-        found.append(signal(self.origin, LANE_END, frame.t, frame.offset, lane=role, by=by))
+        found.append(
+            signal(self.origin, LANE_END, frame.t, frame.offset, place=frame.place, lane=role, by=by)
+        )
         return found
 
 
@@ -165,7 +172,17 @@ class TextLane:
 
     def end(self, frame: Frame, detail: dict[str, Any]) -> Made:
         by = text_of(detail, "by")
-        return [signal(self.origin, LANE_END, frame.t, frame.offset, lane=self.origin.lane[-1:], by=by)]
+        return [
+            signal(
+                self.origin,
+                LANE_END,
+                frame.t,
+                frame.offset,
+                place=frame.place,
+                lane=self.origin.lane[-1:],
+                by=by,
+            )
+        ]
 
 
 class FlowLane:
@@ -189,23 +206,18 @@ class FlowLane:
         return []
 
     def head(self, frame: Frame, detail: dict[str, Any]) -> Made:
-        flow = self.flow
-        headers = headers_of(detail)
-        http = text_of(detail, "http")
-        coded = [] if detail.get("decoded") is True else codings(headers, transfer=False)
+        flow, head = self.flow, head_of(detail)
+        coded = [] if detail.get("decoded") is True else codings(head.fields, transfer=False)
         if not self.answers:
             url = text_of(detail, "url")
-            if url.startswith("/"):
-                url = self.upstream + url
-            method = text_of(detail, "method")
-            return list(flow.ask(method, url, http, headers, frame.t, frame.offset, coded))
-        status, ours = detail.get("status"), detail.get("ours") is True
-        code = status if type(status) is int else 0
-        if 100 <= code < 200 and code != 101 and not ours:
-            flow.inform(code)
+            return list(
+                flow.ask(head, self.upstream + url if url[:1] == "/" else url, frame.t, frame.offset, coded)
+            )
+        ours = detail.get("ours") is True
+        if 100 <= head.status < 200 and head.status != 101 and not ours:
+            flow.inform(head.status)
             return []
-        reason = text_of(detail, "reason")
-        return list(flow.answer(code, reason, http, headers, frame.t, frame.offset, coded, ours=ours))
+        return list(flow.answer(head, frame.t, frame.offset, coded, ours))
 
     def data(self, frame: Frame) -> Made:
         key = f"{frame.journal}:{frame.offset}"
@@ -237,16 +249,20 @@ class FlowLane:
         return list(self.flow.end(frame.t, frame.offset, 0, by or "server", error))
 
 
-def headers_of(detail: dict[str, Any]) -> list[tuple[str, str]]:
-    """The header list of a head frame; what is no pair of texts is left out."""
-    pairs = detail.get("headers")
-    if type(pairs) is not list:
-        return []
-    return [
-        (pair[0], pair[1])
-        for pair in pairs
-        if type(pair) is list and len(pair) == 2 and type(pair[0]) is str and type(pair[1]) is str
-    ]
+def head_of(detail: dict[str, Any]) -> Head:
+    """The head that a head frame tells of; headers that are no pair of texts are left out."""
+    head = Head()
+    head.method, head.http, head.reason = (text_of(detail, name) for name in ("method", "http", "reason"))
+    status, pairs = detail.get("status"), detail.get("headers")
+    head.status = status if type(status) is int else 0
+    if type(pairs) is list:
+        head.headers = [
+            (pair[0], pair[1])
+            for pair in pairs
+            if type(pair) is list and len(pair) == 2 and type(pair[0]) is str and type(pair[1]) is str
+        ]
+        head.fields = fields_of(head.headers)
+    return head
 
 
 def gap_signal(origin: Origin, frame: Frame, detail: dict[str, Any]) -> Signal:

@@ -16,19 +16,6 @@ FRAMES = 1 << 12  # keys of frames that one message names at most
 _EAGER = 1 << 16  # up to this size a body is tried whenever it might be complete
 
 
-def essence(headers: list[tuple[str, str]]) -> str:
-    """The media type without parameters, "" when there is none."""
-    for name, value in headers:
-        if name.lower() == "content-type":
-            return value.split(";", 1)[0].strip().lower()
-    return ""
-
-
-def is_json(kind: str) -> bool:
-    """Whether a media type says JSON; "" says nothing, so it may be."""
-    return not kind or (kind.startswith(("application/", "text/")) and "json" in kind)
-
-
 class TextBody:
     """A body that is one text, read when it is complete.
 
@@ -38,9 +25,9 @@ class TextBody:
 
     __slots__ = ("cut", "decoder", "expected", "kept", "keys", "offset", "raw", "read", "size", "t", "tried")
 
-    def __init__(self, headers: list[tuple[str, str]], coded: list[str]) -> None:
+    def __init__(self, expected: int = -1, coded: list[str] | None = None) -> None:
         self.decoder = Decoder(coded) if coded else None
-        self.expected = _length(headers)
+        self.expected = expected
         self.raw = 0  # bytes as sent
         self.size = 0  # bytes as decoded
         self.kept = bytearray()
@@ -106,7 +93,7 @@ class EventBody:
 
     __slots__ = ("count", "cut", "decoder", "raw", "reader", "t", "track")
 
-    def __init__(self, coded: list[str]) -> None:
+    def __init__(self, coded: list[str] | None = None) -> None:
         self.decoder = Decoder(coded) if coded else None
         self.reader = SseReader(LIMIT)
         self.track = Track(exact=self.decoder is None)
@@ -165,20 +152,3 @@ class EventBody:
 
     def _place(self, place: Place) -> Place:
         return None if place is None else {**place, "event": self.count}
-
-
-def _length(headers: list[tuple[str, str]]) -> int:
-    found = -1
-    for name, value in headers:
-        lower = name.lower()
-        if lower == "transfer-encoding":
-            return -1
-        if (
-            lower == "content-length"
-            and found < 0
-            and value.isascii()
-            and value.isdigit()
-            and len(value) < 19
-        ):
-            found = int(value)
-    return found

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from mrtrscope.frames import C2S, S2C, Frame
-from mrtrscope.wire.body import codings
 from mrtrscope.wire.cutter import Origin, signal
 from mrtrscope.wire.events import HTTP_UNREADABLE, OPENED, Message, NonMessage, Peer, Signal
 from mrtrscope.wire.exchange import Endpoints, Flow
-from mrtrscope.wire.http1 import DATA, HEAD, JUNK, LENGTH, OPAQUE, START, Head, HttpReader, Piece, plausible
+from mrtrscope.wire.heads import Head, codings
+from mrtrscope.wire.http1 import DATA, HEAD, JUNK, LENGTH, OPAQUE, START, HttpReader, Piece, plausible
 from mrtrscope.wire.lanes import Made, gap_signal, number_of, text_of
 from mrtrscope.wire.payload import EventBody
 from mrtrscope.wire.track import Track
@@ -199,8 +199,7 @@ class Connection:
             target = self.base + (target if target.startswith("/") else "/" + target)
         if head.odd:
             flow.exchange.facts["request-head"] = head.odd
-        coded = codings(head.headers)
-        return flow.ask(head.method, target, head.http, head.headers, t, offset, coded)
+        return flow.ask(head, target, t, offset, codings(head.fields))
 
     def _flow(self, offset: int, t: int) -> Flow:
         lanes = (self.client.origin.lane, self.server.origin.lane)
@@ -245,9 +244,7 @@ class Connection:
         flow = self.answering = self.waiting.popleft() if self.waiting else self._unasked(offset, t)
         if head.odd:
             flow.exchange.facts["answer-head"] = head.odd
-        yield from flow.answer(
-            head.status, head.reason, head.http, head.headers, t, offset, codings(head.headers), ours=False
-        )
+        yield from flow.answer(head, t, offset, codings(head.fields))
         reader = self.client.reader
         if self.server.reader.state == OPAQUE:
             reader.tunnel()
