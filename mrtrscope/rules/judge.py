@@ -31,7 +31,9 @@ BATCHES_ALLOWED = "2025-03-26"
 MANY = 50  # findings of one rule about one subject; a peer decides how many keys a message has
 
 # Triggers by the bits of `screen`, in their order.
-_GROUPS = (reg.FORM, reg.WITH_META, reg.META, reg.TRACE, reg.DECLARATION, reg.RESULT_FORM)
+_GROUPS = (
+    reg.FORM, reg.WITH_META, reg.META, reg.TRACE, reg.DECLARATION, reg.RESULT_FORM, reg.RICH, reg.SHAPE,
+)  # fmt: skip
 _SCREENED = [
     tuple(g for bit, g in enumerate(_GROUPS) if bits >> bit & 1) for bits in range(1 << len(_GROUPS))
 ]

@@ -62,12 +62,14 @@ META = "meta"  # a key of `_meta`, a `_meta` that is no object, or one deeper do
 TRACE = "trace"  # traceparent, tracestate or baggage in `_meta`
 DECLARATION = "declaration"  # a client's request: its version, capabilities or clientInfo
 RESULT_FORM = "result-form"  # a result: resultType, serverInfo, a status of HTTP that says error
+RICH = "rich"  # a result with content blocks other than bare texts, or with structuredContent
+SHAPE = "shape"  # a request, notification or result that may not fit the schema of its revision
 WITH_META = "with-meta"  # ordinary or not, it has a `_meta`; for `exercised`
 REMARKED = "remarked"  # a request or answer whose exchange has remarks of link: ctx.exchange.remarks
 TRIGGERS = frozenset({
     REQUEST, RESULT, FAULT, EXTRA, STRAY, NOTIFICATION, INVALID, RETRY, ASKED, RETRY_ANSWERED, BATCH,
     ANY_MESSAGE, NON_MESSAGE, SIGNAL, SETTLED, PRESENT, CHANNEL_PRESENT, FORM, META, TRACE, DECLARATION,
-    RESULT_FORM, WITH_META, REMARKED,
+    RESULT_FORM, RICH, SHAPE, WITH_META, REMARKED,
 })  # fmt: skip
 
 MODERN_ONLY = frozenset({MODERN})

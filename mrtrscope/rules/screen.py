@@ -15,9 +15,10 @@ from typing import Any
 
 from mrtrscope.link.facts import META_CAPABILITIES, META_CLIENT_INFO, META_VERSION
 from mrtrscope.rules import keys
+from mrtrscope.rules.ordinary import plain_text, shaped
 from mrtrscope.wire.events import Message
 
-ODD, WITH_META, META_ODD, TRACED, DECLARES_ODDLY, RESULT_ODD = 1, 2, 4, 8, 16, 32
+ODD, WITH_META, META_ODD, TRACED, DECLARES_ODDLY, RESULT_ODD, RICH, SHAPE = 1, 2, 4, 8, 16, 32, 64, 128
 
 META_SERVER_INFO = "io.modelcontextprotocol/serverInfo"
 _TRACE = frozenset({"traceparent", "tracestate", "baggage"})
@@ -49,6 +50,8 @@ def screen(message: Message) -> int:
         if type(params) is dict:
             meta = params.get("_meta")
             odd |= _meta(meta, "_meta" in params, message.raw)
+            if not shaped(message, False):
+                odd |= SHAPE
         else:
             meta = None
             if "params" in body:
@@ -71,6 +74,11 @@ def screen(message: Message) -> int:
                 odd |= RESULT_ODD
             if "capabilities" in result:
                 odd |= META_ODD  # extension identifiers follow the rules of keys
+            plain = plain_text(result)
+            if not plain:
+                odd |= RICH
+            if not shaped(message, plain):
+                odd |= SHAPE
         else:
             odd |= ODD | RESULT_ODD
     elif kind == "notification":
@@ -78,6 +86,8 @@ def screen(message: Message) -> int:
         method = message.method
         if type(params) is dict:
             odd |= _meta(params.get("_meta"), "_meta" in params, message.raw)
+            if not shaped(message, False):
+                odd |= SHAPE
         elif "params" in body:
             odd |= ODD
         if method is None or method.startswith("rpc."):
