@@ -273,7 +273,8 @@ class Linker:
             elif len(exchange.extra) < EXTRAS:
                 exchange.extra.append(message)
             self._sink.changed(exchange)
-            role = EXTRA_ROLE if exchange.answer is not message else RESULT_ROLE
+            first = FAULT_ROLE if message.kind == ev.ERROR else RESULT_ROLE
+            role = EXTRA_ROLE if exchange.answer is not message else first
             self._sink.message(message, role, exchange, exchange.operation.key)
         elif operation:
             self._sink.message(message, EXTRA_ROLE, None, operation)
@@ -366,9 +367,9 @@ class Linker:
             posted = self.pending.by_http.get(http.key)
             exchange = posted[0] if posted else None
         self.offers.heard(signal)
-        self._sink.event(signal, exchange)
         if signal.peer.transport == "stdio":
             self.stdio.signal(signal)
+        self._sink.event(signal, exchange)
         if signal.what == ev.HTTP_END and http is not None:
             self._http_ended(http)
         elif signal.what == ev.EXIT or (signal.what == ev.LANE_END and signal.detail.get("lane") == "o"):

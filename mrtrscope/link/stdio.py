@@ -66,7 +66,12 @@ class Stdio:
         elif signal.what == ev.LANE_END:
             self._decided(signal)
             by_client = signal.detail.get("by") in ("client", "", None)
-            if signal.detail.get("lane") == "i" and by_client and process.eof is None:
+            if (
+                signal.detail.get("lane") == "i"
+                and by_client
+                and process.eof is None
+                and process.exit is None
+            ):
                 process.eof = signal.t
 
     def over(self, exchange: Exchange) -> None:

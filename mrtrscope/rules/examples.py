@@ -73,7 +73,7 @@ class Case:
         self.rule = rule
         self.name = name
         self.violates = name.startswith("violates-")
-        head, *lines = text.splitlines()
+        head, *lines = text.split("\n")  # at nothing else: U+2028 may stand in a string
         self.head: dict[str, Any] = json.loads(head)
         self.title: str = self.head["case"]
         self.also: list[str] = self.head.get("also", [])

@@ -21,7 +21,7 @@ from mrtrscope.rules.registry import (
     SIGNAL,
     rule,
 )
-from mrtrscope.wire.events import HTTP_REQUEST, HTTP_RESPONSE, Message, NonMessage, Signal
+from mrtrscope.wire.events import HTTP_REQUEST, HTTP_RESPONSE, HttpExchange, Message, NonMessage, Signal
 
 PAGE = "2026-07-28/basic/index"
 HTTP_PAGE = "2026-07-28/basic/transports/streamable-http#sending-messages item "
@@ -72,7 +72,7 @@ def no_json(event: Message | NonMessage, ctx: Context) -> Iterator[Finding]:
     if event.dir == "s2c" and (http.status is None or http.status >= 400 or http.method != "POST"):
         return
     broken = _breaks_off(event.raw) if event.size == len(event.raw) else False
-    if broken and (event.dir == "c2s" or http.closed_by != "server"):
+    if broken and (event.dir == "c2s" or http.closed_by != "server") and not _as_long_as_said(event, http):
         return
     yield ctx.finding(
         event,
@@ -194,6 +194,12 @@ def encoded_otherwise(raw: bytes) -> str:
             text = raw[: len(raw) // 4 * 4].decode(encoding, "replace")
             return encoding if '"' in text and ("jsonrpc" in text or "method" in text) else ""
     return ""
+
+
+def _as_long_as_said(event: NonMessage, http: HttpExchange) -> bool:
+    """The body has the length that its head announced: it was sent like that."""
+    length = http.request_header if event.dir == "c2s" else http.response_header
+    return length("content-length") == str(event.size)
 
 
 def _breaks_off(raw: bytes) -> bool:
