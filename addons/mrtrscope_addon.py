@@ -152,7 +152,8 @@ class MrtrScope:
         self._announce(recording)
         self._refusals = Refusals(recording)
         logging.getLogger("mitmproxy.proxy.server").addHandler(self._refusals)
-        if ctx.options.mrtrscope_analyse:
+        recording.ids.wanted = ctx.options.mrtrscope_analyse
+        if recording.ids.wanted:
             self._analyser = Analyser(recording.capture)
             self._analyser.start()
             journal = Path(recording.journal.path).name

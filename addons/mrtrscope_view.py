@@ -56,13 +56,15 @@ class McpContentview(Contentview):
         else:
             parts = [_message(shown)]
         if len(data) > LIMIT:
-            parts.append(f"# {len(data) - LIMIT:,} more bytes: {self._where()}")
+            parts.append(f"# {len(data) - LIMIT:,} more bytes: {self._where(metadata)}")
         if self._streamed(metadata):
-            parts.append(f"# The answer was streamed and not kept here: {self._where()}")
+            parts.append(f"# The answer was streamed and not kept here: {self._where(metadata)}")
         return "\n\n".join(parts)
 
-    def _where(self) -> str:
-        return f"mrtrscope messages {self._capture() or 'CAPTURE'}; mrtrscope show {self._capture() or 'CAPTURE'} op1"
+    def _where(self, metadata: Metadata) -> str:
+        capture = self._capture() or "CAPTURE"
+        known = re.match(r"operation (\d+),", metadata.flow.comment if metadata.flow else "")
+        return f"mrtrscope show {capture} op{known[1]}" if known else f"mrtrscope messages {capture}"
 
     def _streamed(self, metadata: Metadata) -> bool:
         """Whether this is the request of an exchange whose answer mitmproxy passed on without keeping it."""

@@ -139,7 +139,7 @@ class HttpTap(Recorder):
             )
         else:
             stream = not may_be_held(length)
-        if stream and flow.error is None and flow.response is None:
+        if (stream or request.stream) and flow.error is None and flow.response is None:
             exchange.request_tee = request.stream = Tee(self.journal.append, exchange.q, request.stream)
             self.journal.append_many(self._pending(exchange, monotonic_ns()))
 
@@ -154,8 +154,7 @@ class HttpTap(Recorder):
         content = flow.request.data.content
         if exchange.request_tee is None or not exchange.request_tee.called:
             exchange.body = content
-            if content:
-                records.append((exchange.q, DATA, now, content))
+            records += _held(exchange.q, now, content)
         records.append((exchange.q, END, now, end_payload(BY_CLIENT, "client", flow.request.data.trailers)))
         exchange.request_done = True
         self.journal.append_many(records)
@@ -247,7 +246,8 @@ class HttpTap(Recorder):
             head["ours"] = True
         exchange.answer_head = payload(head)
         length = field_value(fields, b"content-length")
-        if not made_here and (length is None or not may_be_held(length) or is_event_stream(fields)):
+        streams = length is None or not may_be_held(length) or is_event_stream(fields) or response.stream
+        if streams and not made_here:
             exchange.answer_tee = response.stream = Tee(self.journal.append, exchange.a, response.stream)
             self.journal.append_many(self._answer_head(exchange, monotonic_ns()))
 
@@ -262,11 +262,7 @@ class HttpTap(Recorder):
         records = self._answer_head(exchange, now)
         tee = exchange.answer_tee
         if tee is None or not tee.called:
-            if data.content:
-                records.append((exchange.a, DATA, now, data.content))
-            elif data.content is None and tee is not None:
-                why = "another addon put its stream callback in the place of ours"
-                records.append((exchange.a, GAP, now, payload({"bytes": 0, "frames": 1, "why": why})))
+            records += _held(exchange.a, now, data.content)
         if not exchange.ours:
             end = end_payload(BY_SERVER, "server", data.trailers)
         elif exchange.status < 200:
@@ -348,6 +344,14 @@ class HttpTap(Recorder):
     def _forget(self, exchange: Exchange) -> None:
         self._open.pop(exchange.flow.id, None)
         exchange.connection.open.pop(exchange.flow.id, None)
+
+
+def _held(lane: str, now: int, content: bytes | None) -> list[Record]:
+    """A body that mitmproxy held; None when it streamed it after all, past us."""
+    if content is None:
+        why = "another addon put its stream callback in the place of ours"
+        return [(lane, GAP, now, payload({"bytes": 0, "frames": 1, "why": why}))]
+    return [(lane, DATA, now, content)] if content else []
 
 
 def _own_status(exchange: Exchange, by: str, error: str) -> int:

@@ -187,11 +187,12 @@ ZSTD += (len(TEXT) << 3 | 1).to_bytes(3, "little") + TEXT
 @pytest.mark.parametrize(
     ("coding", "body"),
     [
-        ("gzip", gzip.compress(TEXT)),
+        ("gzip", gzip.compress(TEXT, mtime=0)),
         ("br", brotli.compress(TEXT)),
         ("deflate", deflated(TEXT)),
         ("zstd", ZSTD),
     ],
+    ids=["gzip", "br", "deflate", "zstd"],
 )
 @pytest.mark.parametrize("streamed", [False, True])
 def test_coded_bodies_pass_as_they_are(
@@ -458,7 +459,7 @@ def test_sigkill_leaves_a_journal_that_reads(server: Server, tmp_path: Path) -> 
 def test_the_analyser_is_a_nice_child_that_ends_in_time(tmp_path: Path) -> None:
     with Mitm(tmp_path, "--mode", "regular") as mitm:
         (analyser,) = wait_until(lambda: psutil.Process(mitm.process.pid).children())
-        assert "analyse" in analyser.cmdline()
+        wait_until(lambda: "analyse" in analyser.cmdline())
         wait_until(lambda: analyser.nice() == 10, why="as important as the traffic")
         assert os.getpgid(analyser.pid) == analyser.pid
         assert os.getsid(analyser.pid) == os.getsid(mitm.process.pid)
@@ -511,6 +512,47 @@ def test_both_sides_of_an_edit_are_kept(server: Server, tmp_path: Path) -> None:
     assert (kept.body("q"), kept.body("q", "sent")) == (b"aaa", b"bbb")
     assert (kept.body("a"), kept.body("a", "sent")) == (b"answer", b"other")
     assert ["x-more", "1"] in kept.json("q", "note")["edited"]["headers"]
+
+
+def test_bodies_that_the_user_wants_streamed(server: Server, tmp_path: Path) -> None:
+    question, answer = noise(5000), noise(6000)
+    server.answers[b"/small"] = fixed(answer)
+    mode = ["--mode", f"reverse:http://127.0.0.1:{server.port}", "--set", "stream_large_bodies=1k"]
+    with Mitm(tmp_path, *mode) as mitm, Client(mitm.port) as client:
+        assert client.ask(request("/small", question))[1] == answer
+        kept = mitm.exchange("/small")
+    assert (kept.body("q"), kept.body("a")) == (question, answer)
+    assert "gap" not in kept.kinds("q") + kept.kinds("a")
+
+
+KILL = """
+def request(flow):
+    if flow.request.path == "/killed-request":
+        flow.kill()
+def response(flow):
+    if flow.request.path == "/killed-answer":
+        flow.kill()
+"""
+
+
+@pytest.mark.parametrize("what", ["request", "answer"])
+def test_a_killed_flow_is_ours(server: Server, tmp_path: Path, what: str) -> None:
+    script = tmp_path / "kills.py"
+    script.write_text(KILL, encoding="utf-8")
+    path = f"/killed-{what}"
+    server.answers[path.encode()] = fixed(b"answer")
+    mode = f"reverse:http://127.0.0.1:{server.port}"
+    with Mitm(tmp_path, "--mode", mode, "-s", str(script)) as mitm:
+        with Client(mitm.port) as client:
+            client.sock.sendall(request(path, b"{}"))
+            assert client.rest() == b""
+        if what == "request":
+            kept = mitm.exchange(path)
+            assert kept.kinds("a") == ["end"]
+            assert kept.json("a", "end") == {"by": "us", "error": "Connection killed."}
+        else:  # the server answered; what the client got instead is nothing
+            kept = wait_until(lambda: (e := mitm.exchange(path)) and "sent" in e.kinds("a") and e)
+            assert (kept.body("a"), kept.body("a", "sent")) == (b"answer", b"")
 
 
 OTHER_STREAM = """

@@ -106,8 +106,9 @@ def test_what_was_streamed_and_not_kept_is_said_where_it_can_be() -> None:
     flow.request.headers["Content-Type"] = "application/json"
     flow.request.content = b'{"jsonrpc":"2.0","id":1,"method":"x"}'
     flow.response.raw_content = None
-    text = prettify_message(flow.request, flow).text
-    assert text.endswith("mrtrscope messages my-capture; mrtrscope show my-capture op1")
+    assert prettify_message(flow.request, flow).text.endswith("not kept here: mrtrscope messages my-capture")
+    flow.comment = "operation 12, round 1 of 2"
+    assert prettify_message(flow.request, flow).text.endswith("not kept here: mrtrscope show my-capture op12")
 
 
 def test_a_long_body_is_shown_in_part() -> None:

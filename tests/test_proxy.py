@@ -21,11 +21,20 @@ from tests.conftest import ROOT, free_port, mrtrscope, wait_until
 from tests.peers.mitm import Mitm
 from tests.peers.raw_http import STREAM, Client, Server, chunk, fixed, raw, request
 
-HEADERS = (b"Content-Type: application/json", b"MCP-Protocol-Version: 2026-07-28")
+HEADERS = (
+    b"Content-Type: application/json",
+    b"Accept: application/json, text/event-stream",
+    b"MCP-Protocol-Version: 2026-07-28",
+    b"Mcp-Method: tools/list",
+)
 
 
 def call(ident: int, method: str = "tools/list") -> bytes:
-    meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "c", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
     return json.dumps({"jsonrpc": "2.0", "id": ident, "method": method, "params": {"_meta": meta}}).encode()
 
 
@@ -272,20 +281,68 @@ class Web:
 
     def __init__(self, port: int, password: str) -> None:
         self._port = port
-        self._headers = {"Authorization": f"Bearer {password}"}
+        self._headers = {
+            "Authorization": f"Bearer {password}",
+            "X-XSRFToken": "x",
+            "Cookie": "_xsrf=x; _mitmproxy_xsrf=x",
+        }
+
+    def _ask(self, method: str, path: str, body: Any = None) -> bytes:
+        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=20)
+        headers = self._headers | {"Content-Type": "application/json"}
+        connection.request(method, path, None if body is None else json.dumps(body), headers)
+        answer = connection.getresponse()
+        data = answer.read()
+        connection.close()
+        assert answer.status < 300, data
+        return data
 
     def get(self, path: str) -> Any:
-        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=20)
-        connection.request("GET", path, headers=self._headers)
-        answer = connection.getresponse()
-        body = answer.read()
-        connection.close()
-        assert answer.status == 200, body
-        return json.loads(body)
+        return json.loads(self._ask("GET", path))
 
     def flow(self, path: str) -> dict[str, Any] | None:
         found: list[dict[str, Any]] = [f for f in self.get("/flows") if f["request"]["path"] == path]
         return found[-1] if found else None
+
+    def held(self, path: str, part: str) -> str:
+        """The id of a flow that waits for a person, at its request or its response."""
+
+        def waiting() -> str | None:
+            flow = self.flow(path)
+            if flow is None or not flow["intercepted"] or ("response" in flow) is not (part == "response"):
+                return None
+            return str(flow["id"])
+
+        return wait_until(waiting, 20, f"{path} is not held at its {part}") or ""
+
+    def edit(self, ident: str, part: str, content: str) -> None:
+        """Change what waits, and let it go."""
+        self._ask("PUT", f"/flows/{ident}", {part: {"content": content}})
+        self._ask("POST", f"/flows/{ident}/resume", {})
+
+
+@pytest.mark.live
+def test_what_a_person_edits_is_kept_and_blamed_on_nobody(server: Server, tmp_path: Path) -> None:
+    port = free_port()
+    more = ("--no-web-open-browser", "--set", f"web_port={port}", "--set", "web_password=secret")
+    target = f"http://127.0.0.1:{server.port}"
+    with Mitm.proxy(
+        tmp_path, "--web", "--target", target, options=(*more, "--set", "intercept=~all")
+    ) as proxy:
+        web = Web(port, "secret")
+        asked, told = call(1).replace(b'"c"', b'"another"'), result(1).replace(b"[]", b'[{"name": "x"}]')
+        with Client(proxy.port) as client:
+            client.sock.sendall(request("/mcp", call(1), *HEADERS))
+            web.edit(web.held("/mcp", "request"), "request", asked.decode())
+            web.edit(web.held("/mcp", "response"), "response", told.decode())
+            client.until(told)
+        kept = wait_until(lambda: (e := proxy.exchange("/mcp")) and "sent" in e.kinds("a") and e)
+        assert proxy.stop() == 0
+    assert server.asked(b"/mcp").body == asked
+    assert (kept.body("q"), kept.body("q", "sent")) == (call(1), asked)
+    assert (kept.body("a"), kept.body("a", "sent")) == (result(1), told)
+    found = json.loads(mrtrscope("check", tmp_path / "capture", "--format", "json").stdout)["findings"]
+    assert [f for f in found if f["level"] == "must"] == []
 
 
 @pytest.mark.live
