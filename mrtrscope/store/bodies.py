@@ -23,16 +23,18 @@ from mrtrscope.wire.reader import Reader as Wire
 class Wanted:
     """One event to be found.
 
+    t       on the capture's clock (read by itself, a journal knows its own only)
     start   offset of a frame at or before the first that matters
     """
 
-    __slots__ = ("journal", "key", "lane", "name", "start")
+    __slots__ = ("journal", "key", "lane", "name", "start", "t")
 
-    def __init__(self, name: str, key: str, journal: str, lane: str, start: int) -> None:
+    def __init__(self, name: str, key: str, journal: str, lane: str, t: int, start: int) -> None:
         self.name = name
         self.key = key
         self.journal = journal
         self.lane = lane
+        self.t = t
         self.start = start
 
 
@@ -53,17 +55,17 @@ def _wanted(store: Store, name: str) -> Wanted | None:
     table, letter = ("messages", "m") if name.startswith("m") else ("events", "f")
     frames = "x.frames" if table == "messages" else "null"
     row = store.db.conn.execute(
-        f"select x.journal, j.name, x.offset, x.part, x.lane, x.http, x.client, {frames} from {table} x"
+        f"select x.journal, j.name, x.offset, x.part, x.lane, x.t, x.http, x.client, {frames} from {table} x"
         f" join journals j on j.id = x.journal where x.{letter} = ?",
         (number(name, letter),),
     ).fetchone()
     if row is None:
         return None
-    journal, journal_name, offset, part, lane, http, client, places = row
+    journal, journal_name, offset, part, lane, t, http, client, places = row
     key = f"{journal_name}:{offset}.{part}" if part else f"{journal_name}:{offset}"
     offsets = [int(place) for place in str(places or "").split()]
     start = _start(store, journal, http, client, offset) if http is not None or not offsets else offsets[0]
-    return Wanted(name, key, journal_name, lane, start)
+    return Wanted(name, key, journal_name, lane, t, start)
 
 
 def _start(store: Store, journal: int, http: int | None, client: int, offset: int) -> int:
@@ -132,7 +134,7 @@ def _pick(
     headers: dict[str, dict[str, Any]],
 ) -> dict[str, Event]:
     """Feed frames until everything that is wanted came out."""
-    missing = {one.key: one.name for one in wanted}
+    missing = {one.key: one for one in wanted}
     found: dict[str, Event] = {}
     wire = Wire()
     for name, header in headers.items():
@@ -140,9 +142,10 @@ def _pick(
     for frame in frames:
         if fits(frame):
             for event in wire.feed(frame):
-                number = missing.pop(event.key, None)
-                if number is not None:
-                    found[number] = event
+                one = missing.pop(event.key, None)
+                if one is not None:
+                    event.t = one.t
+                    found[one.name] = event
             if not missing:
                 break
     return found

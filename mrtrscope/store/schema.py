@@ -22,8 +22,7 @@ from sqlite_utils import Database
 TABLES: dict[str, dict[str, type]] = {
     # meta: versions, salt, the checkpoint of the pipeline, what was read
     "meta": {"key": str, "value": bytes},
-    # journals: everything before `offset` has been read; `looked` is the size of the file when it was looked at last
-    "journals": {"id": int, "name": str, "offset": int, "looked": int, "done": int},
+    "journals": {"id": int, "name": str},
     "channels": {"id": int, "name": str, "transport": str, "modern": int, "legacy": int, "initialized": int},
     # first: where the earliest of its events begins in the journal
     "clients": {"id": int, "name": str, "transport": str, "address": str, "first": int},

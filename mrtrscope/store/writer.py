@@ -85,13 +85,6 @@ class Writer:
     def set_meta(self, values: Mapping[str, str | bytes]) -> None:
         self.db.conn.executemany("insert or replace into meta values (?, ?)", list(values.items()))
 
-    def set_journals(self, read: Mapping[str, tuple[int, int]]) -> None:
-        """How far each journal was read, and how large it was then; inside a transaction."""
-        self.db.conn.executemany(
-            "update journals set offset = ?, looked = ? where id = ?",
-            [(offset, looked, self._journals(plain(name))) for name, (offset, looked) in read.items()],
-        )
-
     def write(self, batch: Batch) -> None:
         """All rows of a batch; inside a transaction."""
         self._write_events(batch.events)  # first: a connection's first event is rarely a message
