@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from mrtrscope.frames import DATA, END, Frame
+from mrtrscope.frames import DATA, END, EXIT, Frame
 from mrtrscope.sources.base import Source, SourceError
 from mrtrscope.wire.exchange import Endpoints, Flow, Made
 from mrtrscope.wire.heads import Headers
+from mrtrscope.wire.lanes import detail_of, text_of
 from mrtrscope.wire.reader import Reader
 from mrtrscope.wire.tcp import Connection
 
@@ -35,7 +36,7 @@ def transcripts(frames: Iterable[Frame], headers: dict[str, dict[str, Any]]) -> 
         reader.source(name, header)
     pipes = _Pipes(headers)
     for frame in frames:
-        if frame.lane[-1:] in _DIR:
+        if frame.lane[-1:] in _DIR or frame.kind == EXIT:
             yield from pipes.feed(frame)
         else:
             reader.feed(frame)
@@ -78,8 +79,13 @@ class _Pipes:
 
     def feed(self, frame: Frame) -> Iterator[tuple[str, Line]]:
         key = (frame.journal, frame.lane)
-        if frame.kind == END:
+        if frame.kind == EXIT:
+            how = {k: v for k, v in detail_of(frame.data).items() if k in ("code", "signal")}
+            yield self._name(key), {"t": frame.t / 1e6, "dir": "exit", **how}
+        elif frame.kind == END:
             yield from self._flush(key)
+            if frame.lane[-1] == "i" and text_of(detail_of(frame.data), "by") == "client":
+                yield self._name(key), {"t": frame.t / 1e6, "dir": "eof"}
         elif frame.kind == DATA:
             *lines, left = frame.data.split(b"\n")
             for line in lines:

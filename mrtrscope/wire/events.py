@@ -52,32 +52,9 @@ class HttpExchange:
     """
 
     __slots__ = (
-        "channel",
-        "closed_by",
-        "cut",
-        "error",
-        "facts",
-        "flow",
-        "http",
-        "informational",
-        "key",
-        "method",
-        "number",
-        "ours",
-        "peer",
-        "place",
-        "reason",
-        "request_headers",
-        "request_size",
-        "response_headers",
-        "response_http",
-        "response_size",
-        "status",
-        "t",
-        "t_end",
-        "t_request_end",
-        "t_response",
-        "url",
+        "channel", "closed_by", "cut", "error", "facts", "flow", "http", "informational", "key", "method",
+        "number", "ours", "peer", "place", "reason", "request_headers", "request_size", "response_headers",
+        "response_http", "response_size", "status", "t", "t_end", "t_request_end", "t_response", "url",
     )  # fmt: skip
 
     def __init__(self, key: str, number: int, peer: Peer, channel: str, t: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,8 @@ from mrtrscope.frames import DATA, Frame
 from mrtrscope.sources import SourceError, open_source
 from mrtrscope.sources.export import transcripts, write
 from mrtrscope.sources.importing import import_source
+from mrtrscope.wire.events import Event, Message
+from tests.conftest import SAMPLES
 from tests.sources.tools import COUNTS, TRANSCRIPTS, contents, counts, events_of
 from tests.wire.tools import answer, post, result, rpc
 
@@ -46,7 +49,8 @@ def test_relayed_connections_are_exported_as_exchanges() -> None:
         ("3i", DATA, b"a\nb"),
         ("3o", DATA, b"c"),
         ("3i", DATA, b"b\n"),
-        ("3i", "end", b"{}"),
+        ("3i", "end", b'{"by":"client"}'),
+        ("3z", "exit", b'{"code": 3}'),
     ]
     frames = [
         Frame("j", n * 10_000, n, n * 1_000_000, lane, kind, data)
@@ -57,6 +61,8 @@ def test_relayed_connections_are_exported_as_exchanges() -> None:
     assert stdio == [
         ("http___up_9-0", {"t": 8.0, "dir": "c2s", "line": "a"}),
         ("http___up_9-0", {"t": 10.0, "dir": "c2s", "line": "bb"}),
+        ("http___up_9-0", {"t": 11.0, "dir": "eof"}),
+        ("http___up_9-0", {"t": 12.0, "dir": "exit", "code": 3}),
         ("http___up_9-0", {"t": 9.0, "dir": "s2c", "line": "c", "nonl": True}),
     ]
     first, second, third = (line for name, line in found if name == "http")
@@ -66,6 +72,20 @@ def test_relayed_connections_are_exported_as_exchanges() -> None:
     assert second["response"]["chunks"] == [{"t": 3.0, "data": ": x"}, {"t": 4.0, "data": "\n\n"}]
     assert (second["closed_by"], second["error"]) == ("client", "closed before the answer was complete")
     assert (third["closed_by"], third["response"], "t_end" in third) == ("open", None, False)
+
+
+@pytest.mark.parametrize("capture", sorted(SAMPLES.glob("sample-*")), ids=lambda path: path.name)
+def test_recorded_captures_are_exported_whole(capture: Path, tmp_path: Path) -> None:
+    with open_source(capture) as source:
+        paths = write(source, tmp_path / "out")
+    before = events_of(capture)
+    after = [event for path in paths for event in events_of(path)]
+    assert messages_of(before) == messages_of(after)
+    assert sum(counts(before)[:3]) == sum(counts(after)[:3])
+
+
+def messages_of(events: list[Event]) -> Counter[tuple[str, bytes, int]]:
+    return Counter((e.dir, e.raw, e.t) for e in events if type(e) is Message)
 
 
 def test_nothing_is_written_over(tmp_path: Path) -> None:
