@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from mrtrscope.views import layout, metrics
+from mrtrscope.views.bands import Sheet, band
 from mrtrscope.views.layout import CLOCK, EDGE, LABEL, LEADING, SLOT, SMALL, TINY, Columns, Placed
 from mrtrscope.views.marks import findings, pill, pills_width
 from mrtrscope.views.narrate import narrate
-from mrtrscope.views.scene import Participant, Ribbon, Scene, Span
-from mrtrscope.views.shapes import Box, Group, Page, Path, Sign, Text
-from mrtrscope.views.theme import STATES
+from mrtrscope.views.scene import Participant, Scene, Span
+from mrtrscope.views.shapes import Box, Group, Page, Path, Text
 
 _HEAD = 46.0  # height of a participant's box
-_CORNER = 9.0
 
 
 def draw(scene: Scene, *, width: float | None = None, page_height: float = layout.PAGE_HEIGHT) -> list[Page]:
@@ -50,8 +49,10 @@ class _Page:
             self._head(participant, top)
         for span in spans:
             self._frame_label(span, body)
+        sheet = Sheet(self.cols, self.placed, {p.index: p for p in self.part}, self.slots, body - 4, bottom)
         for ribbon in scene.ribbons:
-            self._ribbon(ribbon, body, bottom)
+            if items := band(ribbon, sheet):
+                self._group(ribbon.id, seen=ribbon.seen).items += items
         for p in self.part:
             self._row(p)
         foot = bottom + 12
@@ -307,94 +308,3 @@ class _Page:
             low, high = left, x - 16
             text = metrics.cut(p.label, high - low, layout.small_bold)
             group.items.append(Text(high, p.y + 4, text, SMALL, "cancel", "end", True, area=(low, high)))
-
-    # ---- states
-
-    def _ribbon(self, ribbon: Ribbon, body: float, bottom: float) -> None:
-        start, stop = ribbon.start, ribbon.stop
-        if (start is not None and start > self.last) or (stop is not None and stop < self.first):
-            return
-        place = {p.index: p for p in self.part}
-        row = self.placed[start if start is not None else stop or 0].row
-        issuer, holder = (row.source, row.target) if start is not None else (row.target, row.source)
-        if row.kind == "rounds":
-            issuer, holder = row.target, row.source
-        far, x = self.cols.x[issuer] - 3, self.cols.x[holder] + 11 + SLOT * self.slots[ribbon.id]
-        y0 = place[start].y if start is not None and start in place else None
-        y1 = place[stop].y if stop is not None and stop in place else None
-        if start is None and y1 is None:
-            return
-        low = y0 if y0 is not None else body - 4 if start is not None else (y1 or 0) - 34
-        beside = [q for q in layout.caption_rows(ribbon, self.placed) if q.index in place]
-        high = y1 if y1 is not None else bottom if stop is not None else self._loose_end(low, beside)
-        color, after = f"state{ribbon.color % STATES}", f"state{ribbon.color_after % STATES}"
-        group = self._group(ribbon.id, seen=ribbon.seen)
-        begin = [(far, low)] if y0 is not None else []
-        finish = [(far, high)] if y1 is not None and ribbon.fate != "dropped" else []
-        if ribbon.fate in ("kept", "held", "invented", "unclear") or y0 is None:
-            points = [*begin, (x, low), (x, high), *finish]
-            group.items.append(Path(points, color if ribbon.fate != "changed" else after, 10, round=_CORNER, band=True,
-                                    dash="9 5" if ribbon.fate == "unclear" else ""))  # fmt: skip
-            if ribbon.fate in ("held", "invented"):
-                torn = high if ribbon.fate == "held" else low
-                group.items.append(_tear(x, torn))
-        elif y1 is None:
-            group.items.append(Path([*begin, (x, low), (x, high)], color, 10, round=_CORNER, band=True))
-        else:
-            self._torn(group, ribbon, begin, finish, x, low, high, color, after)
-        self._caption(group, ribbon, x, beside)
-
-    def _loose_end(self, low: float, beside: list[Placed]) -> float:
-        if not beside:
-            return low + 40
-        last = beside[-1]
-        return max(low + 34, last.y - 12 if last.row.kind == "end" else last.top + last.height - 8)
-
-    def _torn(self, group: Group, ribbon: Ribbon, begin: list[tuple[float, float]], finish: list[tuple[float, float]],
-              x: float, low: float, high: float, color: str, after: str) -> None:  # fmt: skip
-        """Two pieces with a tear between them, each in the colour of its state; of a dropped one only the first."""
-        middle = (low + high) / 2
-        group.items.append(Path([*begin, (x, low), (x, middle - 7)], color, 10, round=_CORNER, band=True))
-        group.items.append(_tear(x, middle - 5))
-        if ribbon.fate == "changed":
-            group.items.append(
-                Path([(x, middle + 7), (x, high), *finish], after, 10, round=_CORNER, band=True)
-            )
-            group.items.append(_tear(x, middle + 5))
-
-    def _caption(self, group: Group, ribbon: Ribbon, x: float, beside: list[Placed]) -> None:
-        """The words beside a ribbon: which state, and how it fared."""
-        if not beside:
-            return
-        top, end = beside[0].top, beside[-1].top + beside[-1].height
-        low = x + 14 + SLOT * (self.used - 1 - self.slots[ribbon.id])
-        following = [v for v in self.cols.x.values() if v > x]
-        high = (min(following) if following else self.cols.right) - 12
-        bad = ribbon.fate in ("changed", "dropped", "invented")
-        lines = [(f"state {ribbon.label}", "muted", True)]
-        if ribbon.fate == "changed":
-            lines = [
-                (f"state {ribbon.label}", "muted", True),
-                (ribbon.words, "suspect", False),
-                (f"now {ribbon.label_after}", "muted", True),
-            ]
-        else:
-            lines.append((ribbon.words, "suspect" if bad else "muted", False))
-        y = (top + end) / 2 - 15 * (len(lines) - 1) / 2 + 4
-        for text, role, fixed in lines:
-            bold = role == "suspect"
-            measure = layout.mono if fixed else layout.small_bold if bold else layout.small
-            shown = metrics.cut(text, high - low, measure)
-            size = SMALL - 0.5 if fixed else SMALL
-            group.items.append(Text(low, y, shown, size, role, mono=fixed, bold=bold, area=(low, high)))
-            y += 15
-
-
-def _tear(x: float, y: float) -> Path:
-    """A jagged edge across a ribbon."""
-    step = 3.5
-    points = [(x - 9 + step * i, y + (3.5 if i % 2 else -3.5)) for i in range(6)]
-    return Path(points, "suspect", 1.8)
-
-
-__all__ = ["Sign", "draw"]

@@ -113,7 +113,8 @@ def dot_html(text: str) -> str:
 
 
 _MERMAID_PLAIN: Final = re.compile(
-    r"[^\w .,:/()=+?!'·…“”‹›→■▲●–—-]|[ﬂ°¶ß]|^:|(?<=[-+=])[-+=]|(?<![\w])end(?!\w)", re.IGNORECASE
+    r"[^\w .,:/()=+?!'·…“”‹›→■▲●–—-]|[ﬂ°¶ß]|^:|(?<=[-+=])[-+=]|(?<![\w])end(?!\w)|^(?:no)?wrap(?=\s*:)",
+    re.IGNORECASE,
 )
 
 
@@ -121,12 +122,9 @@ def mermaid_label(text: str) -> str:
     """For the text of a message, note, alias or box in Mermaid: one line, in which nothing is markup.
 
     What is not plainly text becomes `#n;`, Mermaid's own form. Four letters are written so because Mermaid marks its
-    entities with them, and `end` because it would close a block.
+    entities with them, `end` because it would close a block, `wrap:` because it would fold the text.
     """
-    text = re.sub(
-        r"^(no)?wrap(?=\s*:)", lambda m: "#" + str(ord(m[0][0])) + ";" + m[0][1:], visible(text), flags=re.I
-    )
-    return _MERMAID_PLAIN.sub(lambda m: f"#{ord(m[0][0])};{m[0][1:]}", text)
+    return _MERMAID_PLAIN.sub(lambda m: f"#{ord(m[0][0])};{m[0][1:]}", visible(text))
 
 
 _PLANTUML_PLAIN: Final = re.compile(

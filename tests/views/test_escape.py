@@ -11,7 +11,7 @@ from typing import Any
 from xml.parsers import expat
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mrtrscope.views import escape
@@ -147,6 +147,9 @@ def mermaid_back(text: str) -> str:
 
 
 @given(ANY)
+@example("WRAP:")
+@example("nowrap : x")
+@example("The End")
 def test_mermaid_label_has_nothing_that_acts(text: str) -> None:
     label = escape.mermaid_label(text)
     assert mermaid_back(label) == escape.visible(text)
