@@ -12,18 +12,19 @@ with dots encoded too: the addon reads the name there and puts 127.0.0.1 in its 
 mitmproxy that does not know the name cannot connect to it, and is asked for 127.0.0.1 next; the session then has no
 name of its own.
 
-mitmproxy decides what a connection is when its first bytes come. So an end of input before any byte is not sent
-through it, which would end everything, but told to the server directly.
+mitmproxy decides what a connection is when its first bytes come. So an end of input before any byte of input is not
+sent through it, which could end everything, but told to the server directly.
 """
 
 import os
 import select
 import socket
 import sys
+from time import monotonic
 
 from mrtrscope.child import CannotStart, Child, start
 from mrtrscope.frames import DATA
-from mrtrscope.pipes import WATCH, Session, Stream, end_like
+from mrtrscope.pipes import KILL_AFTER, WATCH, Session, Stream, end_like
 from mrtrscope.where import say
 
 SUFFIX = ".wrap.mrtrscope.invalid"
@@ -57,8 +58,7 @@ def connect(address: str, name: str, port: int) -> socket.socket:
     where, _, number = address.rpartition(":")
     if not where or not number.isdigit():
         raise NoProxy(f"--via {address}: say HOST:PORT, where mitmproxy listens in socks5 mode")
-    label = "".join(chr(c) if c in _PLAIN else f"%{c:02X}" for c in name.encode(errors="surrogateescape"))
-    for target in (label[:200] + SUFFIX, "127.0.0.1"):
+    for target in (label(name) + SUFFIX, "127.0.0.1"):
         try:
             near = socket.create_connection((where.strip("[]"), int(number)), PATIENCE)
         except (OSError, OverflowError) as e:
@@ -79,6 +79,18 @@ def connect(address: str, name: str, port: int) -> socket.socket:
             ) from None
         near.close()
     raise NoProxy(f"the proxy at {address} cannot connect to this machine's port {port}; nothing was started")
+
+
+def label(name: str) -> str:
+    """A channel's name as part of a host name, cut at a whole character where it is too long for one."""
+    made = ""
+    for character in name:
+        code = character.encode(errors="surrogateescape")
+        more = "".join(chr(c) if c in _PLAIN else f"%{c:02X}" for c in code)
+        if len(made) + len(more) > 200:
+            break
+        made += more
+    return made
 
 
 def _asked(near: socket.socket, target: bytes, port: int) -> bool:
@@ -119,12 +131,15 @@ class ViaSession(Session):
         self.to_child: Stream | None = None
         self.from_child: Stream | None = None
         self.outputs = [self.back, Stream(child.stderr, 2, "0e")]
-        self.through = False  # bytes went into the proxy, so that it knows what this connection is
+        self.passed = {"0i": False, "0o": False, "0e": False}  # whether bytes went that way
+        self.input_over = False  # the child was told
+        self.output_over = False  # by the child
+        self.broken = False  # the proxy left
         self.append = self._note
 
     def _note(self, lane: str, kind: str, _t: int, _data: bytes) -> None:
-        if kind == DATA and lane != "0e":
-            self.through = True
+        if kind == DATA:
+            self.passed[lane] = True
 
     def _begin(self) -> None:
         super()._begin()
@@ -151,31 +166,42 @@ class ViaSession(Session):
         self.outputs.insert(0, self.from_child)
         self._connect(self.from_child)
         self.to_child = Stream(fd, self.child.stdin, "0i")
-        if self.input.source in self.sources or self.through:
+        if not self.input_over:
             self._connect(self.to_child)
 
     def _end(self, stream: Stream, by: str, error: str = "") -> None:
         if stream.source not in self.sources:
             return
         super()._end(stream, by, error)
-        if stream is self.input and not self.through:
-            if self.to_child is None:
-                os.close(self.child.stdin)
-            else:
-                super()._end(self.to_child, by)
-        elif stream is self.to_child and error:
-            super()._end(self.input, by, error)  # the server closed its input: so do we towards the host
-        elif (
-            stream is self.back
-            and self.status < 0
-            and self.from_child
-            and self.from_child.source in self.sources
-        ):
+        if stream is self.from_child and by == stream.giver:
+            self.output_over = True
+        elif stream is self.input and not self.passed["0i"]:
+            self._end_input(by)
+        elif stream is self.to_child:
+            self.input_over = True
+            if error:
+                super()._end(self.input, by, error)  # the server closed its input: so do we towards the host
+            elif self.input.source in self.sources:
+                self._left()
+        elif stream is self.back and not self.output_over:
+            self._left()
+
+    def _end_input(self, by: str) -> None:
+        """The host closed our input before any byte: told the short way, since the proxy would end everything."""
+        self.input_over = True
+        if self.to_child is not None:
+            super()._end(self.to_child, by)
+        else:
+            os.close(self.child.stdin)
+
+    def _left(self) -> None:
+        if self.status < 0 and not self.broken:
+            self.broken = True
             say("mrtrscope wrap: the proxy closed the session")
 
     def _close(self, stream: Stream) -> None:
         """Tell the other end of a socket that no more is written; it may still go on writing."""
-        if stream is self.from_child or (stream is self.input and self.through):
+        if stream is self.from_child or (stream is self.input and self.passed["0i"]):
             half = socket.socket(fileno=os.dup(stream.target))
             try:
                 half.shutdown(socket.SHUT_WR)
@@ -186,20 +212,20 @@ class ViaSession(Session):
 
     def _drain(self) -> None:
         """What the child said last may still be on its way, or in the hands of the person at the proxy."""
-        direct = self.from_child is None  # the proxy never came for it
-        if direct or not self.through:
-            self.sources.pop(self.back.source, None)
+        self.outputs.remove(self.back)
+        if self.from_child is None:  # the proxy never came for it
+            del self.sources[self.back.source]
             self.poll.unregister(self.back.source)
-            self.outputs.remove(self.back)
-        if direct:
             self.poll.unregister(1)
             self.outputs.append(Stream(self.child.stdout, 1, "0o"))
             self._connect(self.outputs[-1])
-        elif self.through:
-            self.outputs.remove(self.back)
         super()._drain()
-        while self.back.source in self.sources and os.getppid() == self.host:
-            self._carry(WATCH)
+        if self.passed["0i"] or self.passed["0o"]:
+            until = monotonic() + KILL_AFTER
+            while self.back.source in self.sources and os.getppid() == self.host:
+                self._carry(WATCH)
+                if self.told_to_end and monotonic() > until:
+                    break
 
 
 def _same_user(port: int) -> bool:
