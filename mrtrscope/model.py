@@ -115,11 +115,31 @@ class Finding(_Model):
     saw: Any = None
     expected: Any = None
     text: str
+    path: str = ""  # what tells it apart from others of its rule at this message: a JSON path, a header name
     rule_source: str  # page of the specification
     source: Source
     provisional: bool = False
     because: str | None = None  # id of the finding that this one follows from
     count: int = 1
+
+
+class RuleVerdict(_Model):
+    """A rule that the traffic of a channel put to the test."""
+
+    rule: str
+    tested: int  # how often its sentence applied and could be decided
+    findings: int
+
+
+class Verdict(_Model):
+    """What the traffic of one channel says about every rule."""
+
+    channel: str
+    exercised: int
+    broken: list[RuleVerdict]
+    noted: list[RuleVerdict]  # no breach, but something worth knowing
+    kept: list[RuleVerdict]
+    no_occasion: list[str]
 
 
 class Channel(_Model):

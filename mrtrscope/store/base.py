@@ -148,3 +148,22 @@ class Base:
     def tested(self) -> dict[str, int]:
         """Rule -> how often it was exercised."""
         return dict(self._rows("select rule, sum(n) from tested group by rule order by rule"))
+
+    def tested_by_channel(self) -> dict[tuple[str, str], int]:
+        """(Channel, rule) -> how often the rule was exercised there."""
+        rows = self._rows("select channel, rule, n from tested")
+        return {(self._channels[channel], rule): n for channel, rule, n in rows}
+
+    def findings_by_channel(self, notes: bool) -> dict[tuple[str, str], int]:
+        """(Channel, rule) -> how many findings there are at must and should level, or at level info."""
+        rows = self._rows(
+            "select channel, rule, count(*) from findings where (level = 'info') = ? group by channel, rule", (notes,)
+        )
+        return {(self._channels[channel], rule): n for channel, rule, n in rows}
+
+    def targets(self) -> dict[str, tuple[str, str]]:
+        """Operation ("op3") -> its method and target, of those that have findings."""
+        rows = self._rows(
+            "select o.op, o.method, o.target from operations o where o.id in (select operation from findings)"
+        )
+        return {f"op{op}": (method or "", target or "") for op, method, target in rows}

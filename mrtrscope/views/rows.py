@@ -23,10 +23,10 @@ SHOWN = 160  # cells of what was seen that are printed
 def operations(rows: Iterable[model.Operation], width: int | None, colours: bool) -> Iterator[str]:
     """One operation a line: when, channel, method, target, rounds, outcome, times, findings."""
     columns = [
-        Column("id"), Column("when"), Column("channel", least=10, middle=True), Column("method", least=12),
-        Column("target", least=12, middle=True), Column("kind"), Column("rounds", right=True),
-        Column("outcome"), Column("server", right=True),
-        Column("waiting", right=True), Column("total", right=True), Column("findings", right=True),
+        Column("id"), Column("when", spare=2), Column("channel", least=8, middle=True), Column("method", least=8),
+        Column("target", least=8, middle=True), Column("kind", spare=5), Column("rounds", right=True),
+        Column("outcome"), Column("server", right=True, spare=4), Column("waiting", right=True, spare=3),
+        Column("total", right=True, spare=1), Column("findings", right=True),
     ]  # fmt: skip
     lines = table(columns, _by_day(rows, _operation), width, colours)
     return _or_nothing(lines, "No operations: nothing was asked in this capture.")
@@ -46,9 +46,10 @@ def messages(
 ) -> Iterator[str]:
     """One message a line, and what was no message counted at the end."""
     columns = [
-        Column("m"), Column("when"), Column("channel", least=10, middle=True), Column(""), Column("kind"),
-        Column("id", least=6), Column("method", least=12), Column("target", least=12, middle=True),
-        Column("operation"), Column("status", right=True), Column("size", right=True), Column("odd", least=10),
+        Column("m"), Column("when", spare=2), Column("channel", least=8, middle=True, spare=1), Column(""),
+        Column("kind"), Column("id", least=6), Column("method", least=8), Column("target", least=8, middle=True),
+        Column("operation"), Column("status", right=True), Column("size", right=True, spare=3),
+        Column("odd", least=8),
     ]  # fmt: skip
     yield from _or_nothing(table(columns, _by_day(rows, _message), width, colours), "No messages.")
     words = {
@@ -85,10 +86,12 @@ def findings(
     each    how many of one rule are printed one by one; the rest is counted
     """
     seen: Counter[str] = Counter()
+    shown: dict[str, str] = {}  # id -> rule and place, for those that follow from it
     for found in rows:
         seen[found.rule] += 1
         if seen[found.rule] <= each:
-            yield from finding(found, about, width, colours)
+            yield from finding(found, about, width, colours, shown.get(found.because or "", ""))
+            shown[found.id] = f"{found.rule} at {found.at}"
     for rule, n in seen.items():
         if n > each:
             yield paint(f"… and {n - each:,} more of {rule} (--all prints them)", "dim", colours)
@@ -97,9 +100,12 @@ def findings(
 
 
 def finding(
-    found: model.Finding, about: Callable[[str], str], width: int | None, colours: bool
+    found: model.Finding, about: Callable[[str], str], width: int | None, colours: bool, cause: str = ""
 ) -> Iterator[str]:
-    """Who, where, what; below it the bytes that prove it and the sentence that says so."""
+    """Who, where, what; below it the bytes that prove it and the sentence that says so.
+
+    cause   the finding that this one follows from, in words
+    """
     at = visible(", ".join(filter(None, [found.at, about(found.at)])))
     head = f"{paint(found.rule, 'bold', colours)}  {paint(found.level, LEVELS[found.level], colours)}  {found.party}"
     yield f"{head}  {at}: {visible(found.text)}"
@@ -110,6 +116,8 @@ def finding(
     if found.also:
         yield f"    see also {visible(series(found.also))}"
     notes = [f"operation {found.operation}"] if found.operation else []
+    if found.because:
+        notes.append(f"follows from {cause or 'an earlier finding'}")
     if found.provisional:
         notes.append("as it stands now; more traffic may settle it")
     yield paint(f"    {'; '.join([found.rule_source, *notes])}", "dim", colours)
