@@ -55,6 +55,13 @@ class Behind:
             label = f"no answer to {', '.join(missing[:4])}"
             yield Row("end", f"{m}.missing", label, self.near, tone="cancel", m=m)
 
+    def pause(self, before: RoundDetail, again: RoundDetail) -> Iterator[Row]:
+        """The time until the same request was sent again (after a 401, say)."""
+        last = before.answer.t if before.answer is not None else before.request.t
+        if again.request.dir == before.request.dir and again.request.t > last:
+            label = f"{duration(again.request.t - last)} until sent again"
+            yield Row("gap", f"{again.request.m}.gap", label, self.near)
+
     def old(self, round_: RoundDetail) -> Iterator[Row]:
         """A question asked in the old way: the server's own request, answered within the call."""
         request, answer = round_.request, round_.answer

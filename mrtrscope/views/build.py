@@ -53,6 +53,7 @@ class _Builder:
         self.ribbons = Ribbons(redact.raw)
         self.states = states(detail)
         self._ids: set[str] = set()
+        self._overtaken: list[Said] = []  # notifications of a round that came when the next had begun
 
     def build(self) -> Scene:
         folded = self._folded()
@@ -65,6 +66,8 @@ class _Builder:
             else:
                 if to is not None and to in answers:
                     self._add(self.behind.between(answers[to], round_, again=to in taken))
+                elif number > 1 and round_.link is None:
+                    self._add(self.behind.pause(self.detail.rounds[number - 2], round_))
                 self._round(number, round_)
             taken.add(to or "")
         for round_ in self.detail.rounds:  # questions that no retry took up stand at the end
@@ -73,6 +76,8 @@ class _Builder:
                 self._add(self.behind.questions(round_))
         for said in self.detail.attached:
             self._note(said)
+        for said in self._overtaken:
+            self._insert(said)
         self._close()
         for depth, hop in enumerate(self.detail.hops, 1):
             self._hop(hop, depth)
@@ -128,8 +133,11 @@ class _Builder:
         self._arrow(request, *labels.request(round_, self.redact, self.unfold))
         if request.dir == "s2c":
             self._add(self.behind.old(round_))
-        late = [n for n in round_.notes if answer is not None and n.t > answer.t]
-        self._notes([n for n in round_.notes if answer is None or n.t <= answer.t])
+        later = self.detail.rounds[number].request.t if number < len(self.detail.rounds) else float("inf")
+        self._overtaken += [n for n in round_.notes if n.t > later]
+        notes = [n for n in round_.notes if n.t <= later]
+        late = [n for n in notes if answer is not None and n.t > answer.t]
+        self._notes([n for n in notes if answer is None or n.t <= answer.t])
         if answer is not None:
             self._arrow(answer, *labels.answer(answer, self.redact))
         elif round_.status is not None and round_.status >= 400:
@@ -179,17 +187,25 @@ class _Builder:
             for note in run:
                 self.place[note.m] = self.rows[-1].id
 
+    def _insert(self, said: Said) -> None:
+        """A row where the clock puts it among those that are there."""
+        self._note(said)
+        row = self.rows.pop()
+        before = [i for i, other in enumerate(self.rows) if other.t is not None and other.t <= said.t]
+        self.rows.insert(before[-1] + 1 if before else len(self.rows), row)
+
     def _close(self) -> None:
         """How it ended when no final answer says so."""
         detail = self.detail
         last = max(
             (s.t for r in detail.rounds for s in (r.request, r.answer) if s is not None), default=detail.t
         )
-        since = f" for {duration(detail.end - last)}" if detail.end is not None and detail.end > last else ""
+        since = duration(detail.end - last) if detail.end is not None and detail.end > last else ""
         asked = bool(detail.rounds and detail.rounds[-1].state == "asked")
         text = {
-            "open": f"waiting for the {'client' if asked else 'server'} when the capture ends{since}",
-            "abandoned": f"never answered; the client went on{since}",
+            "open": f"no {'answer of the client' if asked else 'answer'} yet when the capture ends"
+            + (f", {since} later" if since else ""),
+            "abandoned": f"never answered; the client went on{f' for {since}' if since else ''}",
             "lost": "the stream was cut before an answer came",
             "cancelled": "cancelled by the client",
         }.get(detail.outcome)

@@ -12,6 +12,7 @@ from mrtrscope.views.scene import OperationDetail
 from mrtrscope.views.words import count, duration, series, when
 
 _DID = {"accept": "accepted", "decline": "declined", "cancel": "cancelled"}
+_TIMES = {1: "once", 2: "twice"}
 _WHO = {"user": "user", "model": "model", "files": "client's roots"}
 
 
@@ -46,7 +47,7 @@ def _ended(detail: OperationDetail) -> str:
         code = last.member("error").get("code") if last is not None else None
         return f"error{f' {short(code, 20)}' if code is not None else ''}{after}"
     return {
-        "complete": f"complete{after or ' at once'}", "open": f"still open{after}",
+        "complete": f"complete{after}", "open": f"still open{after}",
         "abandoned": f"abandoned{after}", "cancelled": f"cancelled{after}", "lost": f"lost{after}",
     }.get(detail.outcome, detail.outcome)  # fmt: skip
 
@@ -65,7 +66,7 @@ def _asked(detail: OperationDetail) -> list[str]:
             action = response.get("action") if isinstance(response, dict) else None
             if isinstance(action, str):
                 actions[_DID.get(action) or short(action, 20)] += 1
-    out = [f"{_WHO[who]} asked {'once' if n == 1 else f'{n:,} times'}" for who, n in asked.items()]
+    out = [f"{_WHO[who]} asked {_TIMES.get(n) or f'{n:,} times'}" for who, n in asked.items()]
     if out and actions:
         single = asked.total() == actions.total() == 1
         out[0] += f", {series([what if single else f'{n:,} {what}' for what, n in actions.most_common(3)])}"

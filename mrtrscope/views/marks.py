@@ -36,6 +36,14 @@ def pill(mark: Mark, x: float, y: float, id: str) -> tuple[list[Shape], float]:
     return shapes, x + wide + 5
 
 
+def said(mark: Mark) -> str:
+    """How bad: the keyword of the sentence, behind the level where that is another."""
+    keyword = mark.keyword.replace("-", " ")
+    if not keyword or keyword == "advisory" or keyword.startswith(mark.level):
+        return keyword if keyword.startswith(mark.level) else mark.level
+    return f"{mark.level} ({keyword})"
+
+
 def findings(scene: Scene, prefix: str, width: float, top: float) -> tuple[list[Group], float]:
     """The list below the picture: each finding with rule, party, words, what was seen, and source."""
     groups = []
@@ -49,8 +57,7 @@ def findings(scene: Scene, prefix: str, width: float, top: float) -> tuple[list[
         group = Group(f"{prefix}-finding{mark.n}", mark.at, "")
         group.items.append(Sign(SHAPES[role], EDGE + 12, y + 13, 8.5, role, str(mark.n)))
         y += 17
-        keyword = mark.keyword.replace("-", " ") or mark.level
-        head = f"{keyword} · {mark.party if mark.party != 'either' else 'either side'} ·"
+        head = f"{said(mark)} · {mark.party if mark.party != 'either' else 'either side'} ·"
         group.items.append(Text(left, y, head, SMALL, role, bold=True, area=area))
         x = left + _small_bold(head + "  ")
         rule = metrics.cut(mark.rule, room - (x - left), _small)

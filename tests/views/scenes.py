@@ -68,6 +68,10 @@ class Script:
         self._request(extra, after, link)
         return self
 
+    def again(self, after: float) -> Script:
+        self._request({}, after)
+        return self
+
     def done(self, text: str = "deployed to prod", after: float = 0.0031) -> Script:
         content = [{"type": "text", "text": text}]
         return self._answer(

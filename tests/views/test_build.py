@@ -256,3 +256,28 @@ def test_nasty_labels_are_spelled_out_in_the_scene() -> None:
             *(t for row in scene.rows for t in (row.label, *(f"{x.name}{x.text}" for x in row.lines))),
         ]
         assert not any(ord(c) < 32 or 127 <= ord(c) < 160 for text in told for c in text if c != "\n")
+
+
+def test_a_late_notification_stands_where_the_clock_puts_it() -> None:
+    script = Script().ask(CONFIRM, STATE)
+    late = script.said(
+        "c2s", "notification", {"method": "notifications/cancelled", "params": {"requestId": 1}}, 30.0
+    )
+    script.rounds[0].notes.append(late)
+    script.t -= 30.0
+    made = script.retry(ACCEPT, STATE, 5.0).detail()
+    made.outcome = "open"
+    assert [row.m for row in build(made).rows if row.kind == "arrow"] == ["m1", "m2", "m4", "m3"]
+
+
+def test_a_request_sent_again_after_a_refusal_waits_in_between() -> None:
+    script = Script(status=401)
+    script.rounds[0].status = 401
+    script.again(40.0)
+    made = script.done().detail()
+    assert rows(build(made))[:4] == [
+        ("arrow", "tools/call deploy  id 1"),
+        ("arrow", "HTTP 401, no JSON-RPC answer"),
+        ("gap", "40.0 s until sent again"),
+        ("arrow", "tools/call deploy  id 2"),
+    ]
