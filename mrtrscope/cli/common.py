@@ -35,7 +35,7 @@ class _Capture(click.Path):
     """A path that must be there; what to do when it is not."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        path = super().convert(value, param, ctx)
+        path = Path(os.fsdecode(super().convert(value, param, ctx)))
         if not path.exists():
             raise click.UsageError(
                 f"{path}: no such file or folder; record one with mrtrscope wrap, relay or proxy", ctx

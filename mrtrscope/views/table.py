@@ -29,16 +29,27 @@ class Cell:
 
 
 class Column:
-    """head; `right`: numbers stand under each other; `least`: cells it keeps on a narrow terminal (None: never cut);
-    `middle`: cut in the middle (both ends of an address say something)."""
+    """A column of a table.
+
+    right    numbers stand under each other           least   cells it keeps on a narrow terminal (None: never cut)
+    middle   cut in the middle, as both ends of an address say something
+    spare    on a terminal too narrow even so, the column with the largest number goes first (0: stays)
+    """
 
     def __init__(
-        self, head: str, *, right: bool = False, least: int | None = None, middle: bool = False
+        self,
+        head: str,
+        *,
+        right: bool = False,
+        least: int | None = None,
+        middle: bool = False,
+        spare: int = 0,
     ) -> None:
         self.head = head
         self.right = right
-        self.middle = middle
         self.least = least
+        self.middle = middle
+        self.spare = spare
 
 
 def paint(text: str, colour: str, colours: bool) -> str:
@@ -65,20 +76,30 @@ def table(
 
 
 def _widths(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], width: int | None) -> list[int]:
+    """Cells of each column, 0 for one that is not shown."""
     found = [max((cells(row[i].text) for row in rows), default=0) for i in range(len(columns))]
     found = [
         max(size, cells(column.head)) if size else 0 for size, column in zip(found, columns, strict=True)
     ]
     if width is None:
         return found
-    while (over := sum(found) + len(GAP) * (sum(map(bool, found)) - 1) - width) > 0:
-        room = [(size - column.least, i) for i, (size, column) in enumerate(zip(found, columns, strict=True))
-                if column.least is not None and size > column.least]  # fmt: skip
-        if not room:
+    least = [size if c.least is None else min(size, c.least) for size, c in zip(found, columns, strict=True)]
+    for _, i in sorted(((c.spare, i) for i, c in enumerate(columns) if c.spare), reverse=True):
+        if _over(least, width) > 0:
+            least[i] = found[i] = 0
+    while (over := _over(found, width)) > 0:
+        most, widest = max(
+            (size - small, i) for i, (size, small) in enumerate(zip(found, least, strict=True))
+        )
+        if not most:
             break
-        most, widest = max(room)
-        found[widest] -= min(over, most, max(1, most // 4))
+        found[widest] -= min(over, max(1, most // 4))
     return found
+
+
+def _over(widths: Sequence[int], width: int) -> int:
+    """How many cells a row of these columns is too wide."""
+    return sum(widths) + len(GAP) * (sum(map(bool, widths)) - 1) - width
 
 
 def _line(
