@@ -321,3 +321,7 @@ def test_templates_travel_with_the_package() -> None:
     assert {p.name for p in (ROOT / "templates").glob("sequence.*")} == {
         "sequence.dot.j2", "sequence.mmd.j2", "sequence.puml.j2",
     }  # fmt: skip
+
+
+def test_the_engine_that_looks_the_same_everywhere_comes_first() -> None:
+    assert Path(png.program("auto")).name == "graphviz-pure"

@@ -14,12 +14,25 @@ from mrtrscope.views.shapes import Box, Page, Path, Sign, Text
 from mrtrscope.views.templates import render
 from mrtrscope.views.theme import THEMES, Theme
 
+Fonts = dict[tuple[bool, bool], str]  # (fixed width, bold) -> name
+
 # The PostScript names are the ones that every Graphviz knows, whatever font it then takes for them.
-_FONTS = {
+POSTSCRIPT: Fonts = {
     (False, False): "Helvetica",
     (False, True): "Helvetica-Bold",
     (True, False): "Courier",
     (True, True): "Courier-Bold",
+}
+# For an engine with fontconfig: families whose letters are as wide as Helvetica's and Courier's, the likely ones first.
+_SANS, _MONO = (
+    "Arimo,Liberation Sans,Nimbus Sans,Arial,Helvetica",
+    "Cousine,Liberation Mono,Nimbus Mono PS,Courier New,Courier",
+)
+FAMILIES: Fonts = {
+    (False, False): _SANS,
+    (False, True): f"{_SANS} Bold",
+    (True, False): _MONO,
+    (True, True): f"{_MONO} Bold",
 }
 _BASELINE = 0.30  # of the font size: how far a text's middle lies above its baseline in Graphviz
 
@@ -40,9 +53,9 @@ class Part:
     items: list[Item] = field(default_factory=list)
 
 
-def write(page: Page, theme: str = "light", *, links: str | None = None) -> str:
-    """The picture as DOT text."""
-    maker = _Dot(page, THEMES[theme], links)
+def write(page: Page, theme: str = "light", *, links: str | None = None, fonts: Fonts = POSTSCRIPT) -> str:
+    """The picture as DOT text; `links` as for SVG."""
+    maker = _Dot(page, THEMES[theme], links, fonts)
     return render("sequence.dot.j2", page=page, parts=maker.parts(), background=THEMES[theme]["bg"], n=number)
 
 
@@ -52,8 +65,8 @@ def number(value: float) -> str:
 
 
 class _Dot:
-    def __init__(self, page: Page, colors: Theme, links: str | None) -> None:
-        self.page, self.colors, self.links = page, colors, links
+    def __init__(self, page: Page, colors: Theme, links: str | None, fonts: Fonts) -> None:
+        self.page, self.colors, self.links, self.fonts = page, colors, links, fonts
         self.n = 0
         self.common: dict[str, str] = {}
 
@@ -94,7 +107,7 @@ class _Dot:
         return self._node(
             middle, t.y - _BASELINE * t.size, max(1.0, room), t.size * 1.7, shape="none",
             label=dot_quoted(t.text), fontsize=number(t.size), fontcolor=f'"{self.colors[t.role]}"',
-            fontname=f'"{_FONTS[t.mono, t.bold]}"',
+            fontname=f'"{self.fonts[t.mono, t.bold]}"',
         )  # fmt: skip
 
     def _box(self, b: Box) -> Item:
@@ -112,7 +125,7 @@ class _Dot:
         return self._node(
             s.x, s.y, wide, wide, shape=s.kind, style="filled", color=f'"{self.colors[s.fill]}"',
             fillcolor=f'"{self.colors[s.fill]}"', label=dot_quoted(s.text), fontsize="9" if len(s.text) < 3 else "7",
-            fontcolor=f'"{self.colors["on-mark"]}"', fontname='"Helvetica-Bold"',
+            fontcolor=f'"{self.colors["on-mark"]}"', fontname=f'"{self.fonts[False, True]}"',
         )  # fmt: skip
 
     def _path(self, p: Path) -> list[Item]:

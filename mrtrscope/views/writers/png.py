@@ -1,7 +1,9 @@
-"""PNG, drawn from our DOT by a Graphviz engine: the system's `dot`, else `graphviz-pure`, which brings its own fonts.
+"""PNG, drawn from our DOT by a Graphviz engine: `graphviz-pure`, which brings its own fonts, or the system's `dot`.
 
-Every position is given, so engines differ in glyphs only. What their fonts do not have is spelled `U+65E5` before
-anything is laid out, so that it takes the room it needs and no box ever stands for a letter.
+Every position is given, so engines differ in glyphs only; but how wide a glyph is depends on the fonts a system has: a
+`dot` that finds none of Arial's width lets labels run into each other. So the engine that looks the same everywhere
+comes first. What its fonts do not have is spelled `U+65E5` before anything is laid out: it takes the room it needs, and
+no box ever stands for a letter.
 
 (resvg would draw the SVG itself, but brings no fonts: the picture would be another on every machine, or we would have
 to carry fonts along; and DOT is written anyway.)
@@ -75,12 +77,12 @@ def _plain(value: Any) -> Any:
 
 def program(engine: str = "auto") -> str:
     """The engine's program; NoEngine when it is not there."""
-    if engine in ("auto", "dot") and (found := shutil.which("dot")):
-        return found
     beside = Path(sys.executable).with_name("graphviz-pure")
-    if engine in ("auto", "graphviz-pure") and (
-        found := str(beside) if beside.is_file() else shutil.which("graphviz-pure")
-    ):
+    if engine in ("auto", "graphviz-pure"):
+        found = str(beside) if beside.is_file() else shutil.which("graphviz-pure")
+        if found:
+            return found
+    if engine in ("auto", "dot") and (found := shutil.which("dot")):
         return found
     missing = "graphviz-pure" if engine == "auto" else engine
     raise NoEngine(
@@ -97,10 +99,14 @@ def write(page: Page, theme: str = "light", *, engine: str = "auto") -> bytes:
     path = program(engine)
     made: list[Any] = command("neato", "png", neato_no_op=2)
     made[0] = path
+    text = dot.write(page, theme, fonts=dot.POSTSCRIPT if "pure" in Path(path).name else dot.FAMILIES)
     run = subprocess.run(
-        [*made, f"-Gdpi={SCALE}", "-q1"], input=dot.write(page, theme).encode("utf-8"), capture_output=True,
-        timeout=TIMEOUT, check=False,
-    )  # fmt: skip
+        [*made, f"-Gdpi={SCALE}", "-q1"],
+        input=text.encode("utf-8"),
+        capture_output=True,
+        timeout=TIMEOUT,
+        check=False,
+    )
     if run.returncode or not run.stdout.startswith(b"\x89PNG"):
         raise NoEngine(
             f"{path} did not draw the picture: {run.stderr.decode('utf-8', 'replace').strip()[:300]}"
