@@ -15,7 +15,8 @@ KEPT = 64
 RENEWED_WITHIN = 60_000_000  # microseconds
 LISTENS = 64  # open subscriptions of one process that are known
 
-LISTEN = "subscriptions/listen"
+LISTEN, DISCOVER = "subscriptions/listen", "server/discover"
+RECOGNISED = (-32020, -32021, -32022)  # errors that only a server of this revision sends
 
 
 class Process:
@@ -32,12 +33,15 @@ class Process:
     cancel     the latest cancellation that names nothing open: key, `cancel_id` what it names, `cancel_t`
     eof, exit  when its stdin was closed by the client, when it ended
     code, signal   how it ended
-    gapped     something of it is missing from the recording      told   that a subscription was not renewed
+    probe      of a server/discover that was its first request: "open", "served", "refused" as by an older server
+    handshake  it was sent initialize
+    gapped     something of it is missing                told   that a subscription was not renewed
     """
 
     __slots__ = (
-        "calls", "cancel", "cancel_id", "cancel_t", "code", "eof", "excused", "exit", "first", "gapped", "last",
-        "listened", "listens", "requests", "said", "said_key", "said_t", "signal", "t", "told", "unread", "whole",
+        "calls", "cancel", "cancel_id", "cancel_t", "code", "eof", "excused", "exit", "first", "gapped", "handshake",
+        "last", "listened", "listens", "probe", "requests", "said", "said_key", "said_t", "signal", "t", "told",
+        "unread", "whole",
     )  # fmt: skip
 
     def __init__(self, t: int, whole: bool) -> None:
@@ -63,6 +67,8 @@ class Process:
         self.signal: int | None = None
         self.gapped = False
         self.told = False
+        self.probe = ""
+        self.handshake = False
 
     @property
     def known(self) -> bool:
@@ -96,10 +102,22 @@ class Process:
             self.listened = True
             if len(self.listens) < LISTENS:
                 self.listens[exchange.request.id_text or ""] = exchange.key
+        elif exchange.method == "initialize":
+            self.handshake = True
         if self.first:
             return False
         self.first = exchange.method or "?"
+        if self.first == DISCOVER:
+            self.probe = "open"
         return self.known
+
+    def answered(self, exchange: Exchange) -> None:
+        """A request got its answer, or was cancelled."""
+        if exchange.method == LISTEN:
+            self.listens.pop(exchange.request.id_text or "", None)
+        elif exchange.method == DISCOVER and self.probe == "open" and exchange.answer is not None:
+            code = exchange.answer.error.get("code")
+            self.probe = "refused" if exchange.answer.kind == "error" and code not in RECOGNISED else "served"
 
     def answered_without_id(self) -> None:
         """An answer without an id came: it may stand for one of the unreadable texts."""

@@ -14,6 +14,7 @@ dict of JSON values:
     refused     the -32020, -32021 or -32022 that the same client got last: see `link.versions`
     fallbacks   of initialize: how many times this client fell back to it in a row
     discover    an answer: the server served this one, and had refused server/discover before
+    by name     an answer: two clients see this list by turns, each always its own, and only their names differ
     mixed       an answer: [traits], with it the server has shown two traits of the older era
 """
 

@@ -5,6 +5,8 @@ versions           {"list", "key", "t"}: versions it said it supports, in discov
 typed, named       True once a result had a resultType, a serverInfo
 served             True once it answered a modern request as this revision says
 discover_refused   the answer (a Message) that refused server/discover, until it served something
+names              digests of the clientInfo of the first clients that asked for a list
+shown              method, parameters and credential -> [[client, result], …], the last four, as digests
 traits             trait of the older era -> key of the answer that showed it first
 """
 
@@ -12,17 +14,20 @@ from __future__ import annotations
 
 from typing import Any
 
+from mrtrscope.link.canonical import canonical
 from mrtrscope.link.facts import Exchange
+from mrtrscope.link.memory import digest
+from mrtrscope.link.processes import DISCOVER
 from mrtrscope.link.remarks import remark
 from mrtrscope.link.session import Channel
 from mrtrscope.wire.events import Message
 
-DISCOVER = "server/discover"
 CACHEABLE = frozenset({
     "server/discover", "tools/list", "prompts/list", "resources/list", "resources/templates/list", "resources/read",
 })  # fmt: skip
 SERVER_INFO = "io.modelcontextprotocol/serverInfo"
-CREDENTIALS, VERSIONS = 64, 64
+LISTS = CACHEABLE - {"resources/read"}
+CREDENTIALS, VERSIONS, NAMES, SHOWN = 64, 64, 16, 256
 
 UNSUPPORTED_VERSION, METHOD_NOT_FOUND = -32022, -32601
 _OLD_CODES = (-32002, -32042)
@@ -65,6 +70,8 @@ def _note_result(channel: Channel, exchange: Exchange, answer: Message) -> None:
     meta = result.get("_meta")
     if type(meta) is dict and SERVER_INFO in meta:
         facts["named"] = True
+    if exchange.method in LISTS and exchange.client.info:
+        _note_shown(facts, exchange, result)
     if exchange.method == DISCOVER:
         capabilities = result.get("capabilities")
         if type(capabilities) is dict:
@@ -75,6 +82,32 @@ def _note_result(channel: Channel, exchange: Exchange, answer: Message) -> None:
             if len(seen) > CREDENTIALS:
                 del seen[next(iter(seen))]
         _note_versions(facts, result.get("supportedVersions"), answer)
+
+
+def _note_shown(facts: dict[str, Any], exchange: Exchange, result: dict[str, Any]) -> None:
+    """Whether a list depends on the name of the client: told when two of them see it by turns, each its own."""
+    names = facts.setdefault("names", [])
+    client = digest(exchange.client.info).hex()
+    if client not in names:
+        if len(names) >= NAMES:
+            return
+        names.append(client)
+    if len(names) < 2:
+        return  # nothing to compare with, as nearly everywhere
+    params = {k: v for k, v in exchange.request.params.items() if k != "_meta"}
+    key = digest(exchange.method, canonical(params), exchange.client.credential).hex()
+    content = canonical({k: v for k, v in result.items() if k not in ("_meta", "ttlMs")})
+    shown = facts.setdefault("shown", {})
+    latest = [*shown.pop(key, [])[-3:], [client, digest(content).hex()]]
+    shown[key] = latest
+    if len(shown) > SHOWN:
+        del shown[next(iter(shown))]
+    if len(latest) == 4 and _by_turns(*latest):
+        remark(exchange, "by name")
+
+
+def _by_turns(a: list[str], b: list[str], c: list[str], d: list[str]) -> bool:
+    return a == c and b == d and a[0] != b[0] and a[1] != b[1]
 
 
 def _note_error(channel: Channel, exchange: Exchange, answer: Message) -> None:

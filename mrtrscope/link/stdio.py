@@ -6,7 +6,7 @@ from typing import Protocol
 
 from mrtrscope.link.facts import Exchange
 from mrtrscope.link.lines import Lines
-from mrtrscope.link.processes import LISTEN, Process, ended, not_renewed, process_of
+from mrtrscope.link.processes import DISCOVER, LISTEN, Process, ended, not_renewed, process_of
 from mrtrscope.link.remarks import remark
 from mrtrscope.link.session import Sessions
 from mrtrscope.wire import events as ev
@@ -76,8 +76,8 @@ class Stdio:
 
     def over(self, exchange: Exchange) -> None:
         """An exchange was answered or cancelled."""
-        if exchange.method == LISTEN:
-            self.process(exchange.request).listens.pop(exchange.request.id_text or "", None)
+        if exchange.method in (LISTEN, DISCOVER) and exchange.dir == "c2s":
+            self.process(exchange.request).answered(exchange)
 
     def _decided(self, event: Event) -> None:
         for line in self.lines.ended(event.journal, event.lane):

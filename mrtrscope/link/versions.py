@@ -10,12 +10,12 @@ from collections import OrderedDict
 from typing import Any
 
 from mrtrscope.link.facts import MODERN, Client, Exchange
+from mrtrscope.link.processes import RECOGNISED
 from mrtrscope.link.remarks import remark
 from mrtrscope.wire.events import Message
 
 CLIENTS = 1024
 VERSIONS = 64
-RECOGNISED = (-32020, -32021, -32022)
 
 
 class Versions:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from mrtrscope.link.facts import ABANDONED, META_CAPABILITIES, MRTR_METHODS, Operation
-from mrtrscope.link.servers import DISCOVER
+from mrtrscope.link.processes import DISCOVER
 from mrtrscope.rules import keys
 from mrtrscope.rules.context import Context, Finding
 from mrtrscope.rules.jsonrpc_form import sender

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mrtrscope.link.servers import DISCOVER, not_found
+from mrtrscope.link.processes import DISCOVER
+from mrtrscope.link.servers import not_found
 from mrtrscope.rules.context import Context, Finding
 from mrtrscope.rules.registry import ADVISORY, FAULT, MUST, REMARKED, RESULT, SERVER, rule
 from mrtrscope.wire.events import ABSENT, Message

@@ -13,8 +13,8 @@ from mrtrscope.link.facts import (
     MODERN,
     UNKNOWN,
 )
-from mrtrscope.link.processes import LISTEN
-from mrtrscope.link.servers import DISCOVER, SERVER_INFO
+from mrtrscope.link.processes import DISCOVER, LISTEN
+from mrtrscope.link.servers import SERVER_INFO
 from mrtrscope.rules import said
 from mrtrscope.rules.context import Context, Finding
 from mrtrscope.rules.jsonrpc_ids import BODY_UNREAD
@@ -29,6 +29,7 @@ from mrtrscope.rules.registry import (
     RESULT,
     RESULT_FORM,
     SERVER,
+    SHOULD_NOT,
     rule,
 )
 from mrtrscope.wire.events import ABSENT, Message
@@ -211,6 +212,23 @@ def nameless_client_refused(answer: Message, ctx: Context) -> Iterator[Finding]:
     invalid = said.code(answer) == -32602 or (answer.http is not None and answer.http.status == 400)
     if invalid and re.search(r"client_?info", said.words(answer), re.I):
         yield ctx.finding(answer, saw=said.words(answer), expected="the request is served", also=[request])
+
+
+@rule("meta/client-info-not-behavioural", level=SHOULD_NOT, fault=SERVER, on=REMARKED, dirs=("s2c",),
+      source=PAGE + "#meta (per-response protocol fields, note)")  # fmt: skip
+def answers_by_name(answer: Message, ctx: Context) -> Iterator[Finding]:
+    """Clients that differ in nothing but their name see different lists.
+
+    Why it matters: anybody can take any name; a client is no better for the one it gives itself.
+    Cannot tell: the two may differ in something that the recording does not show. It takes two clients by turns, each
+    twice, with equal requests and credentials; and it is only noted.
+    """
+    exchange = ctx.exchange
+    if exchange is None or exchange.remarks is None or "by name" not in exchange.remarks:
+        return
+    ctx.tested()
+    if answer is exchange.answer and ctx.first(exchange.method):
+        yield ctx.finding(answer, saw=exchange.method, expected="the same list for both", level="info")
 
 
 def _modern(request: Message, ctx: Context) -> bool:

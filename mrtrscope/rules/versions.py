@@ -7,28 +7,33 @@ import re
 from collections.abc import Iterator
 
 from mrtrscope.link.facts import LEGACY, META_CAPABILITIES, META_VERSION, UNKNOWN
-from mrtrscope.link.servers import DISCOVER, UNSUPPORTED_VERSION, supported
+from mrtrscope.link.processes import DISCOVER
+from mrtrscope.link.servers import UNSUPPORTED_VERSION, supported
 from mrtrscope.link.session import is_legacy, is_modern
 from mrtrscope.rules import said
 from mrtrscope.rules.context import Context, Finding
 from mrtrscope.rules.jsonrpc_ids import BODY_UNREAD
 from mrtrscope.rules.registry import (
+    ANY_ERA,
     CLIENT,
     FAULT,
     MUST,
+    MUST_NOT,
     REMARKED,
     RESULT,
     SERVER,
     SHOULD,
+    SIGNAL,
     rule,
 )
-from mrtrscope.wire.events import Message
+from mrtrscope.wire.events import LANE_END, Message, Signal
 
 PAGE = "2026-07-28/basic/versioning"
 NEGOTIATION = PAGE + "#protocol-version-negotiation"
 COMPATIBILITY = PAGE + "#backward-compatibility-with-initialization-based-versions"
 STDIO = "2026-07-28/basic/transports/stdio#backward-compatibility"
 FRESH = 600_000_000  # microseconds for which a list of versions counts: instances differ during a rollout
+SILENCE = 30_000_000  # microseconds after which a probe counts as unanswered
 FALLS = 3  # fallbacks in a row that are more than caching would need
 
 NOT_MODERN = frozenset({LEGACY, UNKNOWN})  # a handshake with the marks of a modern request is something else
@@ -140,6 +145,30 @@ def no_probe(request: Message, ctx: Context) -> Iterator[Finding]:
         p.first == DISCOVER for p in ctx.channel.processes.values()
     )
     yield ctx.finding(request, saw=request.method, expected=DISCOVER, level=None if both else "info")
+
+
+@rule("version/fallback-not-code-keyed", level=MUST_NOT, fault=CLIENT, on=SIGNAL, signals=(LANE_END,), dirs=("c2s",),
+      eras=ANY_ERA, source=STDIO)  # fmt: skip
+def gives_up_after_a_probe(event: Signal, ctx: Context) -> Iterator[Finding]:
+    """A client of both eras gives up after its probe failed, and does not try initialize.
+
+    Why it matters: older servers refuse a probe with any error, or not at all; each of them means the same.
+    Cannot tell: why the client ended, so it is only noted. That it speaks both eras must have been seen here before.
+    """
+    process = ctx.channel.processes.get(event.peer.id)
+    if (
+        process is None
+        or not process.known
+        or process.eof is None
+        or process.handshake
+        or not ctx.channel.initialized
+    ):
+        return
+    silent = process.probe == "open" and process.eof - process.said_t >= SILENCE
+    if process.probe == "refused" or silent:
+        ctx.tested()
+        saw = "no answer to the probe" if silent else "an error that is no sign of a modern server"
+        yield ctx.finding(event, saw=saw, expected="initialize", level="info", also=[process.said_key])
 
 
 @rule("version/era-decision-cached", level=SHOULD, fault=CLIENT, on=REMARKED, dirs=("c2s",), methods=("initialize",),
