@@ -157,7 +157,8 @@ class Base:
     def findings_by_channel(self, notes: bool) -> dict[tuple[str, str], int]:
         """(Channel, rule) -> how many findings there are at must and should level, or at level info."""
         rows = self._rows(
-            "select channel, rule, count(*) from findings where (level = 'info') = ? group by channel, rule", (notes,)
+            "select channel, rule, count(*) from findings where (level = 'info') = ? group by channel, rule",
+            (notes,),
         )
         return {(self._channels[channel], rule): n for channel, rule, n in rows}
 

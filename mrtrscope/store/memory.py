@@ -16,8 +16,6 @@ from mrtrscope.store.names import Names
 
 CACHED = 8_000  # values kept for reading
 
-At = tuple[str, bytes]
-
 _ADD = "insert into many values (?, ?, coalesce((select max(seq) from many where space = ? and key = ?), -1) + 1, ?)"
 _FIND = (
     "select v.value from many k join remembered v on v.id = k.id where k.space = ? and k.key = ?"
@@ -43,9 +41,11 @@ class SqliteMemory:
 
     def forget(self) -> None:
         """Drop what was not written; what is read next comes from the database."""
-        self._added: dict[At, list[str]] = {}
-        self._set: dict[At, str] = {}
-        self._read: dict[At, tuple[int, str] | None] = {}  # id and value; None: there is none
+        # by space, then by key
+        self._added: dict[str, dict[bytes, list[str]]] = {}
+        self._set: dict[str, dict[bytes, str]] = {}
+        self._read: dict[str, dict[bytes, tuple[int, str] | None]] = {}  # id and value; None: there is none
+        self._cached = 0
         self._next = 0
         self._old: list[tuple[int]] = []  # ids of values that others took the place of
         self.waiting = 0  # values that were not written yet
@@ -53,12 +53,15 @@ class SqliteMemory:
 
     def add(self, space: str, key: bytes, value: str) -> None:
         """One more value under the key."""
-        self._added.setdefault((space, key), []).append(value)
+        added = self._added.get(space)
+        if added is None:
+            added = self._added[space] = {}
+        added.setdefault(key, []).append(value)
         self.waiting += 1
 
     def find(self, space: str, key: bytes, limit: int) -> tuple[list[str], int]:
         """The last `limit` values under the key in order of adding, and how many there are."""
-        new = self._added.get((space, key), [])
+        new = self._added.get(space, {}).get(key, [])
         written = self._count(space, key)
         more = limit - len(new)
         if not written or more <= 0:
@@ -77,29 +80,33 @@ class SqliteMemory:
 
     def set(self, space: str, key: bytes, value: str) -> None:
         """Keep this value alone under the key."""
-        self._set[space, key] = value
+        held = self._set.get(space)
+        if held is None:
+            held = self._set[space] = {}
+        held[key] = value
         self.waiting += 1
 
     def get(self, space: str, key: bytes) -> str | None:
         """The value last set, None when there is none."""
-        value = self._set.get((space, key))
+        held = self._set.get(space)
+        value = None if held is None else held.get(key)
         if value is not None:
             return value
-        found = self._written((space, key))
+        read = self._read.get(space)
+        if read is None or key not in read:
+            number = self._spaces.known(space)
+            row = None if number is None else self._db.conn.execute(_GET, (number, key)).fetchone()
+            read = self._room(space, 1)
+            read[key] = None if row is None else (row[0], _taken(row[1]))
+        found = read[key]
         return None if found is None else found[1]
 
-    def _written(self, at: At) -> tuple[int, str] | None:
-        """Id and value of what was written under a key."""
-        try:
-            return self._read[at]
-        except KeyError:
-            pass
-        number = self._spaces.known(at[0])
-        row = None if number is None else self._db.conn.execute(_GET, (number, at[1])).fetchone()
-        if len(self._read) >= CACHED:
-            self._read.clear()
-        found = self._read[at] = None if row is None else (row[0], _taken(row[1]))
-        return found
+    def _room(self, space: str, more: int) -> dict[bytes, tuple[int, str] | None]:
+        """What is cached of a space, when so many are going to be put into it."""
+        self._cached += more
+        if self._cached > CACHED:
+            self._read, self._cached = {}, more
+        return self._read.setdefault(space, {})
 
     def flush(self) -> None:
         """Write what is new; the caller has begun a transaction."""
@@ -113,6 +120,7 @@ class SqliteMemory:
         execute("insert into remembered values (?, ?)", values)
         execute(_ADD, many)
         execute(_SET, one)
+        self._next += len(values)
         self._added, self._set, self.waiting = {}, {}, 0
 
     def save(self) -> int:
@@ -134,29 +142,36 @@ class SqliteMemory:
         self._mark = mark
 
     def _new_many(self, values: list[tuple[int, str | bytes]]) -> list[tuple[int, bytes, int, bytes, int]]:
-        rows = []
-        for (space, key), added in self._added.items():
+        rows, id = [], self._next + len(values)
+        for space, held in self._added.items():
             number = self._spaces(space)
-            for value in added:
-                rows.append((number, key, number, key, self._next))
-                values.append((self._next, _kept(value)))
-                self._next += 1
-        rows.sort()
+            for key in sorted(held):
+                for value in held[key]:
+                    rows.append((number, key, number, key, id))
+                    values.append((id, value if value.isascii() else _kept(value)))
+                    id += 1
         return rows
 
     def _new_one(self, values: list[tuple[int, str | bytes]]) -> list[tuple[int, bytes, int, int]]:
-        rows = []
-        if len(self._read) + len(self._set) >= CACHED:
-            self._read.clear()
-        for at, value in sorted(self._set.items()):
-            before = self._read.get(at)
-            if before is not None:
-                self._old.append((before[0],))
-            if before is not None or len(self._read) < CACHED:
-                self._read[at] = (self._next, value)
-            rows.append((self._spaces(at[0]), at[1], self._next, self._mark))
-            values.append((self._next, _kept(value)))
-            self._next += 1
+        rows, id, mark = [], self._next + len(values), self._mark
+        for space, held in self._set.items():
+            number = self._spaces(space)
+            read = self._read.get(space, {})
+            room = CACHED - self._cached
+            for key in sorted(held):
+                value = held[key]
+                before = read.get(key)
+                if before is not None:
+                    self._old.append((before[0],))
+                if key in read:
+                    read[key] = (id, value)
+                elif room > 0 and read:  # a space that nobody has read from yet is not kept for reading
+                    read[key] = (id, value)
+                    room -= 1
+                    self._cached += 1
+                rows.append((number, key, id, mark))
+                values.append((id, value if value.isascii() else _kept(value)))
+                id += 1
         return rows
 
 

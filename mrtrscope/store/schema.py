@@ -122,6 +122,7 @@ def create(db: Database) -> None:
     for name, column in INDEXES:
         db.table(name).create_index([column])
     db.table("findings").create_index(["journal", "offset", "part"])
+    db.execute("create index findings_provisional on findings(provisional) where provisional")
     db.execute("create index events_http on events(journal, http) where http is not null")
     for name, sql in VIEWS.items():
         db.create_view(name, sql)
