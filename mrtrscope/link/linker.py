@@ -11,10 +11,8 @@ For every event `feed` calls the sink it was given::
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from mrtrscope.link import notices, pairing, servers
-from mrtrscope.link.facts import LEGACY, MODERN, Exchange, Operation
+from mrtrscope.link.facts import LEGACY, MODERN, Exchange
 from mrtrscope.link.memory import Memory
 from mrtrscope.link.offers import Offers
 from mrtrscope.link.operations import Operations, target_of
@@ -25,10 +23,12 @@ from mrtrscope.link.remarks import remark, undeclared
 from mrtrscope.link.retries import Retries
 from mrtrscope.link.session import Channel, Sessions, scope_of
 from mrtrscope.link.shapes import note_shape
+from mrtrscope.link.sink import Sink
 from mrtrscope.link.stdio import Stdio
 from mrtrscope.link.strangers import Strangers
 from mrtrscope.link.untyped import note_poll, note_untyped
 from mrtrscope.link.versions import Versions
+from mrtrscope.link.web import Web
 from mrtrscope.link.willingness import note_answered, note_asked
 from mrtrscope.wire import events as ev
 from mrtrscope.wire.events import Event, HttpExchange, Message, NonMessage, Signal
@@ -39,16 +39,6 @@ EXTRAS = 16
 
 REQUEST_ROLE, RESULT_ROLE, FAULT_ROLE, EXTRA_ROLE = "request", "result", "fault", "extra"
 STRAY_ROLE, NOTIFICATION_ROLE, INVALID_ROLE = "stray", "notification", "invalid"
-
-
-class Sink(Protocol):
-    """Who is told; see the top of this module."""
-
-    def message(self, message: Message, role: str, exchange: Exchange | None, operation: str) -> None: ...
-    def event(self, event: NonMessage | Signal, exchange: Exchange | None) -> None: ...
-    def line(self, event: NonMessage) -> None: ...
-    def changed(self, exchange: Exchange) -> None: ...
-    def settled(self, operation: Operation) -> None: ...
 
 
 class Linker:
@@ -63,6 +53,7 @@ class Linker:
         self.operations = Operations(memory, self.retries)
         self.versions = Versions()
         self.offers = Offers(memory)
+        self.web = Web(memory, self.sessions)
         self.stdio = Stdio(self.sessions, sink)
         self._memory = memory
         self._gapped: dict[str, bool] = {}  # peers of which something is missing: strays are no wonder there
@@ -77,11 +68,11 @@ class Linker:
         elif type(event) is Signal:
             self._signal(event)
         elif type(event) is NonMessage:
+            if event.http is not None:
+                self.web.heard(event, None)
             self._sink.event(event, self._of_stream(event))
             if event.http is None:
                 self.stdio.text(event)
-            elif event.dir == "c2s":
-                event.http.facts["posted"] = "unreadable"
         for operation in self.operations.overdue(self.now):
             self._sink.settled(operation)
 
@@ -96,7 +87,7 @@ class Linker:
         if message.http is None:
             self.stdio.message(message)
         elif message.dir == "c2s":
-            message.http.facts["posted"] = kind if message.batch is None else "batch"
+            self.web.posted(message)
         if kind == ev.REQUEST:
             self._request(message)
         elif kind in (ev.RESPONSE, ev.ERROR):
@@ -148,6 +139,8 @@ class Linker:
             if message.http is None:
                 self.stdio.requested(exchange, self.pending.repeats(scope, exchange))
         self.offers.requested(self.channel(message), exchange)
+        if message.dir == "c2s":
+            self.web.requested(self.channel(message), exchange)
         self._sink.changed(exchange)
         self._sink.message(message, REQUEST_ROLE, exchange, exchange.operation.key)
 
@@ -234,6 +227,7 @@ class Linker:
             note_asked(self.channel(message), exchange)
         if exchange.state not in ("lost", "cancelled"):
             self.offers.answered(self.channel(message), exchange, message)
+            self.web.answered(self.channel(message), exchange, message)
         self._sink.message(message, role, exchange, exchange.operation.key)
         if settled:
             self._sink.settled(exchange.operation)
@@ -366,6 +360,7 @@ class Linker:
         if http is not None:
             posted = self.pending.by_http.get(http.key)
             exchange = posted[0] if posted else None
+            self.web.heard(signal, exchange)
         self.offers.heard(signal)
         if signal.peer.transport == "stdio":
             self.stdio.signal(signal)

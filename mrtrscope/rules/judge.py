@@ -77,7 +77,7 @@ class Judge:
             return
         self._enter(event, exchange, channel)
         if isinstance(event, Signal):
-            self._run((reg.SIGNAL,), event, event.dir, event.what)
+            self._run(_signal_triggers(event), event, event.dir, event.what)
         else:
             self._run((reg.NON_MESSAGE,), event, event.dir, exchange.method if exchange is not None else "")
 
@@ -218,7 +218,20 @@ def _triggers(message: Message, role: str, exchange: Exchange | None) -> tuple[s
         triggers += _SCREENED[bits]
     if exchange is not None and exchange.remarks is not None and role != reg.NOTIFICATION:
         triggers += (reg.REMARKED,)
+    if message.http is not None and "head" in message.http.facts:
+        triggers += (reg.ODD_HEAD,)
     return triggers if message.batch is None else (*triggers, reg.BATCH)
+
+
+def _signal_triggers(signal: Signal) -> tuple[str, ...]:
+    triggers: tuple[str, ...] = (reg.SIGNAL,)
+    if signal.http is not None:
+        facts = signal.http.facts
+        if "reply" in facts and signal.dir == "s2c":
+            triggers += (reg.ODD_REPLY,)
+        if "auth" in facts:
+            triggers += (reg.AUTH,)
+    return triggers
 
 
 def is_retry(request: Message, exchange: Exchange | None) -> bool:

@@ -66,6 +66,10 @@ RICH = "rich"  # a result with content blocks other than bare texts, or with str
 SHAPE = "shape"  # a request, notification or result that may not fit the schema of its revision
 WITH_META = "with-meta"  # ordinary or not, it has a `_meta`; for `exercised`
 REMARKED = "remarked"  # a request or answer whose exchange has remarks of link: ctx.exchange.remarks
+# What link found out of the ordinary about the HTTP around them; see `link.heads`, `link.replies`, `link.auth`:
+ODD_HEAD = "odd-head"  # (Message, ctx): of an exchange whose request has an odd head; both directions
+ODD_REPLY = "odd-reply"  # (Signal, ctx): http-response or http-end of an odd answer; `signals` narrows
+AUTH = "auth"  # (Signal, ctx): http-request-end or http-end of a step of authorization; `signals` narrows
 TRIGGERS = frozenset({
     REQUEST, RESULT, FAULT, EXTRA, STRAY, NOTIFICATION, INVALID, RETRY, ASKED, RETRY_ANSWERED, BATCH,
     ANY_MESSAGE, NON_MESSAGE, SIGNAL, SETTLED, PRESENT, CHANNEL_PRESENT, FORM, META, TRACE, DECLARATION,
@@ -142,7 +146,7 @@ def rule(
     eras      of the exchange; what belongs to none has the era its own HTTP head declares, else its channel's
               (unknown era: rules bound to an era stay silent)
     methods   only for exchanges (or notifications) with one of these methods; None: any
-    signals   for SIGNAL: which
+    signals   for SIGNAL, ODD_REPLY, AUTH: which
     dirs      "c2s" or "s2c": only for subjects in that direction; None: any
     transports  None: as the catalogue says
     exercised   triggers: every subject of these counts as `ctx.tested()`, also those the rule is never called with
@@ -252,7 +256,7 @@ def _fits(
     transport: str,
     name: str,
 ) -> bool:
-    narrow = rule.signals if triggers == (SIGNAL,) else rule.methods
+    narrow = rule.signals if triggers[0] == SIGNAL else rule.methods
     return (
         not on.isdisjoint(triggers)
         and era in rule.eras
