@@ -7,7 +7,7 @@ from mrtrscope.views.bands import Sheet, band
 from mrtrscope.views.layout import CLOCK, EDGE, LABEL, LEADING, SLOT, SMALL, TINY, Columns, Placed
 from mrtrscope.views.marks import findings, pill, pills_width
 from mrtrscope.views.narrate import narrate
-from mrtrscope.views.scene import Participant, Scene, Span
+from mrtrscope.views.scene import Participant, Row, Scene, Span
 from mrtrscope.views.shapes import Box, Group, Page, Path, Text
 
 _HEAD = 46.0  # height of a participant's box
@@ -52,7 +52,8 @@ class _Page:
         sheet = Sheet(self.cols, self.placed, {p.index: p for p in self.part}, self.slots, body - 4, bottom)
         for ribbon in scene.ribbons:
             if items := band(ribbon, sheet):
-                self._group(ribbon.id, seen=ribbon.seen).items += items
+                at = ribbon.stop if ribbon.stop is not None else ribbon.start
+                self._group(ribbon.id, scene.rows[at or 0].m, ribbon.seen).items += items
         for p in self.part:
             self._row(p)
         foot = bottom + 12
@@ -68,7 +69,7 @@ class _Page:
 
     def _heading(self, title: str) -> None:
         room = self.cols.width - 2 * EDGE
-        group = self._group("title", seen=title)
+        group = self._group("title", seen=f"{title}\n{self.scene.subtitle}")
         area = (EDGE, self.cols.width - EDGE)
         size = next((s for s in (17, 16, 15, 14) if metrics.width(title, s, bold=True) <= room), 13)
         shown = metrics.cut(title, room, lambda t: metrics.width(t, size, bold=True))
@@ -119,9 +120,7 @@ class _Page:
             p = self.placed[span.last]
             low = p.top + p.height - layout.BETWEEN * len(p.closes) - layout.FOOT_ROOM * p.closes.index(span)
         left, right = self._edges(span)
-        group = self._group(
-            f"{span.id}-frame", seen=" · ".join(t for t in (span.label, span.grade, span.words) if t)
-        )
+        group = self._group(f"{span.id}-frame", seen=_framed(span))
         group.items.append(
             Box(left, top, right - left, low - top, "frame" if not span.depth else "", "frame-line", 7)
         )
@@ -131,7 +130,7 @@ class _Page:
         begins = span.first >= self.first
         left, right = self._edges(span)
         y, x = self._frame_top(span, body) + 18, left + 12
-        group = self._group(f"{span.id}-label")
+        group = self._group(f"{span.id}-label", seen=_framed(span))
         label = span.label if begins else f"{span.label}, continued"
         area = (left, right)
         group.items.append(Text(x, y, label, SMALL + 0.5, "muted", bold=True, area=area))
@@ -160,9 +159,7 @@ class _Page:
 
     def _row(self, p: Placed) -> None:
         row = p.row
-        group = self._group(
-            row.id, row.m, row.seen if row.label == p.label else f"{row.label}\n{row.seen}".strip()
-        )
+        group = self._group(row.id, row.m, _told(row))
         if row.clock:
             x, margin = EDGE + CLOCK - 12, (2.0, EDGE + CLOCK)
             for text, y, size in ((row.clock, p.y + 4, TINY), (row.m, p.y + 17, TINY - 1)):
@@ -308,3 +305,13 @@ class _Page:
             low, high = left, x - 16
             text = metrics.cut(p.label, high - low, layout.small_bold)
             group.items.append(Text(high, p.y + 4, text, SMALL, "cancel", "end", True, area=(low, high)))
+
+
+def _told(row: Row) -> str:
+    """The tooltip of a row: what may be cut in the picture, in full, and its message."""
+    lines = [f"{line.name} {line.text}".strip() for line in row.lines] if not row.seen else []
+    return "\n".join(part for part in (row.label, *lines, row.seen) if part)
+
+
+def _framed(span: Span) -> str:
+    return " · ".join(part for part in (span.label, span.grade, span.words) if part)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import cache
 from typing import Any, Final
 
 _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
@@ -112,10 +113,12 @@ def dot_html(text: str) -> str:
     return visible(text).translate(_DOT_HTML)
 
 
-_MERMAID_PLAIN: Final = re.compile(
-    r"[^\w .,:/()=+?!'·…“”‹›→■▲●–—-]|[ﬂ°¶ß]|^:|(?<=[-+=])[-+=]|(?<![\w])end(?!\w)|^(?:no)?wrap(?=\s*:)",
-    re.IGNORECASE,
-)
+@cache
+def _mermaid() -> re.Pattern[str]:
+    return re.compile(
+        r"[^\w .,:/()=+?!'·…“”‹›→■▲●–—-]|[ﬂ°¶ß]|^:|(?<=[-+=])[-+=]|(?<![\w])end(?!\w)|^(?:no)?wrap(?=\s*:)",
+        re.IGNORECASE,
+    )
 
 
 def mermaid_label(text: str) -> str:
@@ -124,13 +127,15 @@ def mermaid_label(text: str) -> str:
     What is not plainly text becomes `#n;`, Mermaid's own form. Four letters are written so because Mermaid marks its
     entities with them, `end` because it would close a block, `wrap:` because it would fold the text.
     """
-    return _MERMAID_PLAIN.sub(lambda m: f"#{ord(m[0][0])};{m[0][1:]}", visible(text))
+    return _mermaid().sub(lambda m: f"#{ord(m[0][0])};{m[0][1:]}", visible(text))
 
 
-_PLANTUML_PLAIN: Final = re.compile(
-    r"[^\w .,()=:?/+-]|(?<=([-/_=.:+]))\1|([-/_=.:+])(?=\2)|^[ .:=-]+|[^\x00-\x7f]|^end",
-    re.ASCII | re.IGNORECASE,
-)
+@cache
+def _plantuml() -> re.Pattern[str]:
+    return re.compile(
+        r"[^\w .,()=:?/+-]|(?<=([-/_=.:+]))\1|([-/_=.:+])(?=\2)|^[ .:=-]+|[^\x00-\x7f]|^end",
+        re.ASCII | re.IGNORECASE,
+    )
 
 
 def plantuml_label(text: str) -> str:
@@ -146,7 +151,7 @@ def plantuml_label(text: str) -> str:
             return f"<U+{ord(first):04X}>{match[0][1:]}"
         return "".join(f"<U+{ord(char):04X}>" for char in match[0])
 
-    return _PLANTUML_PLAIN.sub(plain, visible(text))
+    return _plantuml().sub(plain, visible(text))
 
 
 _MARKDOWN = str.maketrans({

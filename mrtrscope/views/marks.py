@@ -54,7 +54,13 @@ def findings(scene: Scene, prefix: str, width: float, top: float) -> tuple[list[
     y += 8
     for mark in scene.marks:
         role = mark.level if mark.level in SHAPES else "info"
-        group = Group(f"{prefix}-finding{mark.n}", mark.at, "")
+        told = (
+            mark.rule,
+            mark.text,
+            mark.saw and f"saw {mark.saw}",
+            mark.expected and f"expected {mark.expected}",
+        )
+        group = Group(f"{prefix}-finding{mark.n}", mark.at, "\n".join(part for part in full if part))
         group.items.append(Sign(SHAPES[role], EDGE + 12, y + 13, 8.5, role, str(mark.n)))
         y += 17
         head = f"{said(mark)} · {mark.party if mark.party != 'either' else 'either side'} ·"

@@ -29,6 +29,7 @@ _EM = {
     False: {c: w / 1000 for w, chars in _SANS.items() for c in chars},
     True: {c: w / 1000 for w, chars in _BOLD.items() for c in chars},
 }
+_SIGNS = frozenset("‘’“”•…‹›→←↑↓≤≥≈−●■▲▼–—▶◀╌─│┊═╳▓█")
 _NARROW = 0.6  # of an em: every letter of the fixed-width font, and the rest of Latin, Greek and Cyrillic on average
 ELLIPSIS = "…"
 
@@ -57,11 +58,16 @@ def _grapheme_em(grapheme: str, table: dict[str, float]) -> float:
     return 1.0 if wide == 2 else wide * _NARROW
 
 
+def _simple(text: str) -> bool:
+    """True when every character is one column wide and stands by itself: Latin letters and our own signs."""
+    return text.isascii() or all((char < "\u0300" and char != "\xad") or char in _SIGNS for char in text)
+
+
 def cells(text: str) -> int:
     """Width in columns of a terminal: East Asian wide characters and emoji take two, marks none."""
-    if text.isascii():
+    if _simple(text):
         return len(text)
-    from wcwidth import wcswidth  # 30 ms to import: most pictures never need it
+    from wcwidth import wcswidth  # takes its time to import, and most pictures never need it
 
     wide = wcswidth(text)
     return wide if wide >= 0 else len(text)
@@ -69,7 +75,7 @@ def cells(text: str) -> int:
 
 def graphemes(text: str) -> Iterator[str]:
     """The text in pieces that a reader sees as one character; it is never cut inside one."""
-    if text.isascii():
+    if _simple(text):
         return iter(text)
     from wcwidth import iter_graphemes
 

@@ -77,3 +77,11 @@ def test_wrap_breaks_at_blanks_and_newlines() -> None:
 def test_endless_text_is_cut_in_no_time() -> None:
     assert metrics.cut("部" * 1_000_000, 100, SANS).endswith("…")
     assert len(metrics.wrap("word " * 1_000_000, 100, 3, SANS)) == 3
+
+
+def test_our_own_signs_are_as_wide_as_the_library_says() -> None:
+    from wcwidth import wcwidth
+
+    for char in metrics._SIGNS | {chr(code) for code in range(0xA0, 0x300)} - {"\xad"}:
+        assert wcwidth(char) == 1, hex(ord(char))
+        assert list(iter_graphemes(f"a{char}b")) == ["a", char, "b"]

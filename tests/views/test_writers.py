@@ -325,3 +325,17 @@ def test_templates_travel_with_the_package() -> None:
 
 def test_the_engine_that_looks_the_same_everywhere_comes_first() -> None:
     assert Path(png.program("auto")).name == "graphviz-pure"
+
+
+def test_what_is_cut_stands_in_full_in_a_tooltip() -> None:
+    detail = scenes.long_labels()
+    scene = build(detail)
+    (one,) = draw(scene)
+    seen = {group.id: group.seen for group in one.groups}
+    for row in scene.rows:
+        assert row.label in seen[f"{one.id}-{row.id}"]
+        if row.kind in ("ask", "reply"):
+            for line in row.lines:
+                assert line.text in seen[f"{one.id}-{row.id}"]
+    assert scene.title in seen[f"{one.id}-title"]
+    assert "c" * 120 in seen[f"{one.id}-who-client"]
