@@ -19,6 +19,7 @@ from mrtrscope import cli
 from mrtrscope.cli import VERBS, run
 from tests.captures import call, journal, recorded
 from tests.conftest import ROOT, SAMPLES, mrtrscope, wait_until
+from tests.views.test_rows import finding
 
 # Verbs that go on until somebody ends them, or start what other tests look at.
 LIVE = {"demo", "wrap", "relay", "proxy"}
@@ -173,8 +174,8 @@ def test_the_exit_code_of_check(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fail_on: str, levels: str, code: int
 ) -> None:
     recorded(tmp_path, requests=2)
-    counts = {"must": 0, "should": 0, "info": 0} | {levels: 1}
-    monkeypatch.setattr("mrtrscope.store.reader.Store.finding_counts", lambda self: counts)
+    found = finding(level=levels, keyword="advisory" if levels == "info" else levels)
+    monkeypatch.setattr("mrtrscope.store.reader.Store.findings", lambda self: iter([found]))
     assert run(["check", str(tmp_path), "--fail-on", fail_on]) == code
 
 

@@ -79,7 +79,7 @@ def test_a_chain_is_one_operation(writer: Writer) -> None:
         "party": "client", "at": "m3", "also": [], "operation": "op1", "channel": "srv", "t": 5.0, "saw": {"id": 1},
         "expected": "another id", "text": "the retry has the same id", "rule_source": fault["rule_source"],
         "source": {"file": "a.mrj", "line": None, "flow": None, "event": None, "offset": 30}, "provisional": False,
-        "because": None, "count": 1,
+        "because": None, "count": 1, "path": "",
     }  # fmt: skip
 
 
