@@ -54,7 +54,7 @@ def findings(scene: Scene, prefix: str, width: float, top: float) -> tuple[list[
     y += 8
     for mark in scene.marks:
         role = mark.level if mark.level in SHAPES else "info"
-        told = (
+        full = (
             mark.rule,
             mark.text,
             mark.saw and f"saw {mark.saw}",
