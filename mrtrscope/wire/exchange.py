@@ -205,6 +205,9 @@ class Flow:
                 non_message(self.a, spot, text, "other-content-type", ABSENT if rest else value, self.counts)
             ]
         else:
+            if not sure_of_end and not jsonrpc.sound(text):
+                body.tried = len(text)
+                return
             sure = (exchange.status or 0) >= 400 or exchange.method != "POST"
             made = read(self.a, spot, text, sure=sure, counts=self.counts, odd=odd)
             if not sure_of_end and type(made[-1]) is NonMessage:

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
+_HTTP = re.compile(r"HTTP/1(?:\.[0-9])?")
+_METHOD = re.compile(r"[!#-'*+\-.0-9A-Z^-z|~]{1,64}")
+
 Headers = list[tuple[str, str]]
 Fields = dict[str, list[str]]  # lower-case names to all their values
 
@@ -20,6 +25,27 @@ class Head:
         self.headers: Headers = []
         self.fields: Fields = {}
         self.odd: list[str] = []
+
+    def read_request(self, line: str) -> bool:
+        """Take in a request line; False when it is none. By hand: a pattern could be made to try for hours."""
+        front, _, http = line.rpartition(" ")
+        method, _, target = front.partition(" ")
+        if _HTTP.fullmatch(http) is None or _METHOD.fullmatch(method) is None:
+            return False
+        self.method, self.target, self.http = method, target.strip(" "), http
+        return True
+
+    def read_status(self, line: str) -> bool:
+        """Take in a status line; False when it is none."""
+        http, _, rest = line.partition(" ")
+        rest = rest.lstrip(" ")
+        status, after = rest[:3], rest[3:]
+        if _HTTP.fullmatch(http) is None or not (status.isascii() and status.isdigit() and len(status) == 3):
+            return False
+        if after and after[0] not in " \t":
+            return False
+        self.http, self.status, self.reason = http, int(status), after[1:]
+        return True
 
     def read(self, block: bytes) -> None:
         """Take in the header lines."""

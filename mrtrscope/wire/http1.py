@@ -25,14 +25,13 @@ HEAD_LIMIT = 1 << 18
 LINE_LIMIT = 1 << 16
 HOLD_LIMIT = 1 << 20
 PREVIEW = 200
+_NOT_YET, _NEVER = -1, -2
 _TAIL = 2200  # bytes kept while looking for a head, so that a start line cut by a chunk border is found
 
-_REQUEST_LINE = re.compile(rb"([!#-'*+\-.0-9A-Z^-z|~]{1,64}) +([^\r\n]*?) +HTTP/(1(?:\.[0-9])?)[ \t]*\r?")
-_STATUS_LINE = re.compile(rb"HTTP/(1(?:\.[0-9])?) +([0-9]{3})(?:[ \t]([^\r\n]*))?[ \t]*\r?")
 _PLAUSIBLE_REQUEST = re.compile(
     rb"(?:GET|POST|PUT|DELETE|HEAD|OPTIONS|PATCH|CONNECT|TRACE) [^\s\0]{1,2048} HTTP/1\.[01]\r?\n"
 )
-_PLAUSIBLE_ANSWER = re.compile(rb"HTTP/1\.[01] [1-5][0-9]{2}(?: [ -~\x80-\xff]{0,512})?\r?\n")
+_PLAUSIBLE_ANSWER = re.compile(rb"HTTP/1\.[01] [1-5][0-9]{2}(?: [ -~\x80-\xff]{0,128})?\r?\n")
 _CHUNK_SIZE = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\n]*)?\r?\n")
 _BLANK = re.compile(rb"\n\r?\n")
 
@@ -176,28 +175,30 @@ class HttpReader:
         line_end = buffer.find(b"\n", at, at + LINE_LIMIT)
         if line_end < 0:
             return size - at >= LINE_LIMIT and self._lose(0, tried=True)
-        pattern = _STATUS_LINE if self.answers else _REQUEST_LINE
-        start = pattern.fullmatch(buffer, at, line_end)
-        if start is None:
+        head = Head()
+        if self._scanned < line_end and not self._start_line(head, buffer[at:line_end]):
             return self._lose(0, tried=True)
         blank = _BLANK.search(buffer, max(line_end, self._scanned), at + HEAD_LIMIT)
         if blank is None:
             self._scanned = max(line_end, size - 2)
-            return size - at >= HEAD_LIMIT and self._lose(0, tried=True)
-        head = Head()
+            if size - at < HEAD_LIMIT:
+                return False
+            self._lose(0)
+            self._at += HEAD_LIMIT  # looking into it for another head would cost as much again for each
+            return True
+        if not head.http:
+            self._start_line(head, buffer[at:line_end])
         self._broken = False
-        if self.answers:
-            head.http, head.status = _version(start[1]), int(start[2])
-            head.reason = (start[3] or b"").decode("latin-1").rstrip()
-        else:
-            head.method, head.target = start[1].decode("latin-1"), start[2].decode("latin-1")
-            head.http = _version(start[3])
         head.read(bytes(buffer[line_end + 1 : blank.start() + 1]))
         pieces.append(Piece(HEAD, self._position + at, self._position + blank.end(), head))
         self._at = blank.end()
         self._scanned = 0
         self._frame(head, pieces)
         return True
+
+    def _start_line(self, head: Head, raw: bytearray) -> bool:
+        line = raw.decode("latin-1").rstrip("\r\t ")
+        return head.read_status(line) if self.answers else head.read_request(line)
 
     def _frame(self, head: Head, pieces: list[Piece]) -> None:
         """How the body of this message is delimited."""
@@ -240,11 +241,11 @@ class HttpReader:
         return False
 
     def _chunk_size(self, pieces: list[Piece]) -> bool:
-        size_line = _CHUNK_SIZE.match(self._buffer, self._at)
+        line_end = self._line_end(LINE_LIMIT)
+        if line_end == _NOT_YET:
+            return False
+        size_line = _CHUNK_SIZE.match(self._buffer, self._at) if line_end >= 0 else None
         if size_line is None:
-            line_end = self._buffer.find(b"\n", self._at)
-            if line_end < 0 and len(self._buffer) - self._at < LINE_LIMIT:
-                return False
             self._done(pieces, whole=False)
             return self._lose(0)
         self._at = size_line.end()
@@ -272,10 +273,10 @@ class HttpReader:
         return self._lose(0)
 
     def _trailer_lines(self, pieces: list[Piece]) -> bool:
-        line_end = self._buffer.find(b"\n", self._at)
+        line_end = self._line_end(HEAD_LIMIT - self._trailers)
+        if line_end == _NOT_YET:
+            return False
         if line_end < 0:
-            if len(self._buffer) - self._at + self._trailers < HEAD_LIMIT:
-                return False
             self._done(pieces, whole=False)
             return self._lose(0)
         blank = bytes(self._buffer[self._at : line_end]) in (b"", b"\r")
@@ -283,10 +284,16 @@ class HttpReader:
         self._at = line_end + 1
         if blank:
             self._done(pieces)
-        elif self._trailers > HEAD_LIMIT:
-            self._done(pieces, whole=False)
-            return self._lose(0)
         return True
+
+    def _line_end(self, limit: int) -> int:
+        """Where the line ends, _NOT_YET while that is not known, _NEVER when it is longer than the limit."""
+        at, size = self._at, len(self._buffer)
+        found = self._buffer.find(b"\n", max(at, self._scanned), at + limit)
+        if found < 0:
+            self._scanned = min(size, at + limit)
+            return _NOT_YET if size - at < limit else _NEVER
+        return found
 
     def _until_close(self, pieces: list[Piece]) -> bool:
         self._take(pieces, len(self._buffer))
@@ -310,22 +317,27 @@ class HttpReader:
         self._begin = self._position + self._at
         self._preview = bytes(self._buffer[self._at : self._at + PREVIEW])
         self._left = 0
+        self._scanned = 0
         self._at += tried
         return True
 
     def _lost(self, pieces: list[Piece]) -> bool:
+        """Look for a plausible head. It lies within one line, so that each is looked at once, when it is complete."""
         buffer = self._buffer
-        pattern = _PLAUSIBLE_ANSWER if self.answers else _PLAUSIBLE_REQUEST
-        found = pattern.search(buffer, self._at)
         if len(self._preview) < PREVIEW:
             known = self._begin + len(self._preview) - self._position
             self._preview += bytes(buffer[known : known + PREVIEW - len(self._preview)])
-        if found is None:
-            self._at = max(self._at, len(buffer) - _TAIL)
-            return False
-        self._at = found.start()
-        self._end_junk(pieces, self._position + self._at)
-        return True
+        pattern = _PLAUSIBLE_ANSWER if self.answers else _PLAUSIBLE_REQUEST
+        while (line_end := buffer.find(b"\n", max(self._at, self._scanned))) >= 0:
+            found = pattern.search(buffer, self._at, line_end + 1)
+            if found is not None:
+                self._at = found.start()
+                self._end_junk(pieces, self._position + self._at)
+                return True
+            self._at = line_end + 1
+        self._scanned = len(buffer)
+        self._at = max(self._at, len(buffer) - _TAIL)
+        return False
 
     def _end_junk(self, pieces: list[Piece], end: int) -> None:
         if end > self._begin:
@@ -353,10 +365,6 @@ _STEP = {
     LOST: HttpReader._lost,
     OPAQUE: HttpReader._opaque,
 }
-
-
-def _version(number: bytes) -> str:
-    return "HTTP/" + number.decode("ascii")
 
 
 def plausible(start: bytes, answers: bool) -> bool:

@@ -68,6 +68,15 @@ def parse(text: bytes) -> Parsed:
     return _parse_slowly(text)
 
 
+def sound(text: bytes) -> bool:
+    """Whether this is one JSON value to its end, with nothing unusual about it."""
+    try:
+        from_json(text, allow_inf_nan=False)
+    except ValueError:
+        return False
+    return True
+
+
 def _parse_slowly(text: bytes) -> Parsed:
     oddities: list[tuple[str, str]] = []
     if text.startswith(b"\xef\xbb\xbf"):

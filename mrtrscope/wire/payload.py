@@ -13,7 +13,7 @@ from mrtrscope.wire.track import Track
 
 LIMIT = jsonrpc.MAX_SIZE
 FRAMES = 1 << 12  # keys of frames that one message names at most
-_EAGER = 1 << 16  # up to this size a body is tried whenever it might be complete
+_EAGER = 1 << 12  # up to this size a body is tried whenever it might be complete
 
 
 class TextBody:

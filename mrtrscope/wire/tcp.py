@@ -19,6 +19,7 @@ from mrtrscope.wire.track import Track
 Events = Iterator[Message | NonMessage | Signal]
 
 _CROWD = 1 << 30  # part of an end that may share its byte with events out of a compressed piece
+_MANY = 1 << 20  # first part of ends that share the place of a head
 _CLOSED = "closed before the answer was complete"
 _LOST = "the capture has lost the answer"
 
@@ -99,7 +100,7 @@ class Connection:
     def _look_again(self, side: Side, frame: Frame) -> Events:
         """A record was damaged. Where a body seems to go on with a head, the damaged record was the rest of it."""
         if side.reader.state == LENGTH and plausible(frame.data, side.reader.answers):
-            yield from self._pieces(side, side.reader.gap(0), frame.t, frame)
+            yield from self._pieces(side, side.reader.gap(0), frame.t, frame, part=1)
         side.suspect = side.reader.state != START
 
     def gap(self, side: Side, frame: Frame, detail: dict[str, Any]) -> Events:
@@ -107,7 +108,7 @@ class Connection:
             flow.lost(side is self.server)
         size = number_of(detail, "bytes")
         yield gap_signal(side.origin, frame, detail)
-        yield from self._pieces(side, side.reader.gap(size), frame.t, frame)
+        yield from self._pieces(side, side.reader.gap(size), frame.t, frame, part=1)
         if side is self.server and self.waiting:
             self.unanswered = True
 
@@ -159,16 +160,18 @@ class Connection:
         t: int,
         at: Frame | None = None,
         how: tuple[str, str] = ("", ""),
+        part: int = 0,
     ) -> Events:
-        """`at`: the frame that ended or cut the stream, which what now ends has as its place; `how`: by whom, why."""
+        """`at`: the frame that ended or cut the stream; what now ends has its place, with parts from `part` on.
+        `how`: by whom, why."""
         read = self._answer if side is self.server else self._request
         for piece in pieces:
             if piece.what == JUNK:
                 yield from self._junk(side, piece, t)
             else:
-                yield from read(piece, t, at, how)
+                yield from read(piece, t, at, how, part)
 
-    def _request(self, piece: Piece, t: int, at: Frame | None, how: tuple[str, str]) -> Events:
+    def _request(self, piece: Piece, t: int, at: Frame | None, how: tuple[str, str], part: int) -> Events:
         side = self.client
         if piece.what == HEAD and piece.head is not None:
             if self.unanswered:
@@ -188,7 +191,7 @@ class Connection:
             return
         self.asking = None
         if at is not None:
-            yield from flow_now.ask_end(t, at.offset, whole=piece.whole)
+            yield from flow_now.ask_end(t, at.offset, part, piece.whole)
         else:
             part = 1 if flow_now.exchange.request_size == 1 else 0
             yield from flow_now.ask_end(t, side.track.at(piece.end - 1)[0], part, piece.whole)
@@ -206,7 +209,7 @@ class Connection:
         key = f"{self.journal}:{offset}"
         return self.make(key, self.count.next(), self.peer, self.journal, lanes, t, self.endpoints)
 
-    def _answer(self, piece: Piece, t: int, at: Frame | None, how: tuple[str, str]) -> Events:
+    def _answer(self, piece: Piece, t: int, at: Frame | None, how: tuple[str, str], part: int) -> Events:
         side = self.server
         if piece.what == HEAD and piece.head is not None:
             yield from self._answer_head(piece, piece.head, t)
@@ -225,7 +228,7 @@ class Connection:
         by, error = how
         if at is not None:
             error = error or ("" if piece.whole else _CLOSED)
-            yield from flow.end(t, at.offset, 0, by or "open", error)
+            yield from flow.end(t, at.offset, part, by or "open", error)
         else:
             body = flow.answer_body
             crowded = type(body) is EventBody and body.decoder is not None
@@ -288,7 +291,7 @@ class Connection:
         self.server.reader.methods.clear()
         for n, flow in enumerate(over):
             flow.exchange.cut = True
-            yield from flow.end(t, offset, 1 + 2 * n, "open", _LOST, last=True)
+            yield from flow.end(t, offset, _MANY + 2 * n, "open", _LOST, last=True)
 
 
 class TcpLane:

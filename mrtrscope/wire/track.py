@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 
+LIMIT = 1 << 12
+
 
 class Track:
     """Positions in a stream to offsets in the journal. Positions are asked for in rising order.
@@ -22,7 +24,12 @@ class Track:
 
     def add(self, position: int, offset: int, key: str) -> None:
         """From `position` on the bytes come from the frame `key`, whose bytes begin at `offset`."""
-        self._segments.append((position, offset, key))
+        segments = self._segments
+        segments.append((position, offset, key))
+        if (
+            len(segments) > LIMIT
+        ):  # something that began long ago goes on: its beginning and its end are remembered
+            del segments[1]
 
     def forget(self, position: int) -> None:
         """Nobody will ask for what lies before `position`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import h11
@@ -254,6 +255,29 @@ def test_junk_does_not_fill_the_memory() -> None:
         assert reader.feed(b"\xff" * (1 << 16)) == []
     assert len(reader._buffer) < 1 << 17
     assert next((p.what, p.end - p.begin) for p in reader.feed(post(b"1"))) == (JUNK, 200 << 16)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"GET " + b" " * 60_000 + b"x\n",
+        b"GET " + b" a" * 30_000 + b"\n",
+        b"HTTP/1.1 200 " + b" " * 60_000 + b"\rx\n",
+        b"HTTP/1.1 200 OK\n" * 20_000,
+        b"GET GET " * 100_000,
+        b"HTTP/1.1 200 " * 100_000,
+        b"X" * 1_000_000,
+        b"GET / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5" + b" " * 60_000,
+        b"GET / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n" + b"1;\r\nx\r\n" * 20_000,
+        b"GET / HTTP/1.1\r\n" + b"\n ".join([b"A:" + b" " * 100] * 2_000) + b"\r\n\r\n",
+    ],
+)
+@pytest.mark.parametrize("answers", [False, True])
+def test_no_bytes_are_slow(text: bytes, answers: bool) -> None:
+    for chunks in ([text], [text[n : n + 40] for n in range(0, len(text), 40)]):
+        begin = time.perf_counter()
+        run(chunks, answers, finish=True)
+        assert time.perf_counter() - begin < 5
 
 
 # -- the same as h11 ---------------------------------------------------------------------------------------------------

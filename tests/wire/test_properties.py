@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,6 +22,7 @@ from .tools import (
     RELAY,
     Step,
     answer,
+    bytewise,
     chunked,
     data,
     exchange,
@@ -190,6 +192,35 @@ def test_chunking_changes_nothing(
         return [told(event, places=False) for event in read(journal(filled), header)]
 
     assert run(chunks) == run([text])
+
+
+@pytest.mark.parametrize("closing", [b"}", b"]", b"\n"])
+def test_a_body_in_single_bytes_is_not_tried_again_and_again(closing: bytes) -> None:
+    text = b"[" + b"{}," * 20_000 + b"{}" + closing * 20_000
+    head = HEADS[0] | {"status": 200}
+    steps: list[Step] = [
+        ("1q", HEAD, HEADS[0]),
+        ("1q", END, {}),
+        ("1a", HEAD, head),
+        *data("1a", *bytewise(text)),
+    ]
+    begin = time.perf_counter()
+    read(journal([*steps, ("1a", END, {})]), {"how": "addon"})
+    assert time.perf_counter() - begin < 20
+
+
+def test_an_event_without_end_is_remembered_in_bounds() -> None:
+    steps: list[Step] = [
+        ("1q", HEAD, HEADS[0]),
+        ("1a", HEAD, HEADS[2]),
+        *data("1a", b"data: ", *[b"x"] * 20_000),
+    ]
+    reader = Reader()
+    for frame in journal(steps):
+        reader.feed(frame)
+    assert len(snapshot.dump(reader, {})) < 500_000
+    (message,) = read(journal([("1a", DATA, b"\n\n")], start=10**7), reader=reader)
+    assert message.offset < 10_000 and message.t > 0
 
 
 def exchanges(count: int) -> Iterator[Frame]:
