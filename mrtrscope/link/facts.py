@@ -89,11 +89,14 @@ class Chain:
     repeats    how many times in a row the same questions came again after every key was answered acceptably
     quick      how many state-only results in a row were retried within 20 ms
     kinds      methods of all questions so far ("elicitation/create", …)
+    loops      how many rounds in a row before this one sampled with tools and stopped for one
+    agreed     the user agreed to open an address (URL mode) in an earlier round
     first      key of the first request's message          arguments   digest of its arguments
     """
 
     __slots__ = (
-        "answered", "arguments", "asked", "changed", "first", "ids", "kinds", "quick", "repeats", "rounds",
+        "agreed", "answered", "arguments", "asked", "changed", "first", "ids", "kinds", "loops", "quick", "repeats",
+        "rounds",
     )  # fmt: skip
 
     rounds: int
@@ -104,6 +107,8 @@ class Chain:
     repeats: int
     quick: int
     kinds: list[str]
+    loops: int
+    agreed: bool
     first: str
     arguments: str
 

@@ -266,13 +266,30 @@ def _chain(exchange: Exchange, questions: dict[str, Any]) -> Chain:
     now.answered = _last(now.answered)
     now.changed = [key for key, text in digests.items() if now.answered.get(key, text) != text]
     now.kinds = sorted({*(past.kinds if past else ()), *_kinds(questions)})
-    now.repeats = now.quick = 0
+    now.repeats = now.quick = now.loops = 0
+    now.agreed = past.agreed if past else False
     if before is not None and past is not None:
+        looped, agreed = _shows(exchange, before)
+        now.loops = past.loops + 1 if looped else 0
+        now.agreed = past.agreed or agreed
         if questions and canonical(questions) == canonical(before.questions) and _accepted(exchange, before):
             now.repeats = past.repeats + 1
         if not questions and not before.questions and exchange.t - before.t <= QUICK:
             now.quick = past.quick + 1
     return now
+
+
+def _shows(exchange: Exchange, before: Ask) -> tuple[bool, bool]:
+    """What the answers of a retry show: (a model stopped for a tool, the user agreed to open an address)."""
+    answers, looped, agreed = exchange.answers, False, False
+    if type(answers) is dict:
+        for key, question in before.questions.items():
+            answer = answers.get(key)
+            params = question.get("params") if type(question) is dict else None
+            if type(params) is dict and type(answer) is dict:
+                looped = looped or ("tools" in params and answer.get("stopReason") == "toolUse")
+                agreed = agreed or (params.get("mode") == "url" and answer.get("action") == "accept")
+    return looped, agreed
 
 
 def question_digest(value: Any) -> str:
