@@ -85,18 +85,20 @@ class Relay:
         self.listener.setblocking(False)
         self.poll.register(self.listener.fileno(), IN)
         self._take_signals()
-        while not self.stopped:
-            self._turn()
+        self._carry()
         for side in list(self.sides.values()):
             if side.fd in self.sides:
                 self._abort(side, "us", "the relay was stopped")
 
-    def _turn(self) -> None:
-        """Wait, and do what there is to do."""
-        sides, read, write, append = self.sides, os.read, os.write, self.append
-        for fd, event in self.poll.poll():
-            side = sides.get(fd)
-            if side is not None and event == IN:
+    def _carry(self) -> None:
+        """Wait, and do what there is to do, again and again."""
+        sides, wait, read, write, append = self.sides, self.poll.poll, os.read, os.write, self.append
+        while not self.stopped:
+            for fd, event in wait():
+                side = sides.get(fd)
+                if side is None or event != IN:
+                    self._rare(fd, event, side)
+                    continue
                 try:
                     chunk = read(fd, READ)
                 except OSError as e:
@@ -115,14 +117,8 @@ class Relay:
                 append(side.lane, DATA, now, chunk)
                 if done != len(chunk):
                     self._hold(side.other, memoryview(chunk)[done:])
-            elif side is not None:
-                self._rare(side, event)
-            elif fd == self.listener.fileno():
-                self._accept()
-            elif fd == self.woken:
-                os.read(fd, 512)
-        if self.closing:
-            self._let_go()
+            if self.closing:
+                self._let_go()
 
     def _unread(self, side: Side, error: OSError) -> None:
         if not isinstance(error, BlockingIOError):
@@ -140,9 +136,15 @@ class Relay:
         self._wait(side.other, side.other.mask & ~IN)
         self._wait(side, max(side.mask, 0) | OUT)
 
-    def _rare(self, side: Side, event: int) -> None:
-        """What does not come with every message: an end takes bytes again, is connected, is broken."""
-        if side.fd in self.joining:
+    def _rare(self, fd: int, event: int, side: Side | None) -> None:
+        """What does not come with every message: a client, a signal, an end that takes bytes again or is broken."""
+        if side is None:
+            if fd == self.listener.fileno():
+                self._accept()
+            elif fd == self.woken:
+                os.read(fd, 512)
+            return
+        if fd in self.joining:
             self._joined(side)
             return
         if event & OUT and side.left:
@@ -162,7 +164,7 @@ class Relay:
             side.mask = -1
 
     def _read(self, side: Side) -> None:
-        """The same as in `_turn`, for an end that has other news as well."""
+        """The same as in `_carry`, for an end that has other news as well."""
         try:
             chunk = os.read(side.fd, READ)
         except OSError as e:
