@@ -77,13 +77,16 @@ class HttpExchange:
         self.response_size = 0
         self.t_response: int | None = None
         self.t_end: int | None = None
-        self.closed_by = "open"  # "server" and "client": that side ended it in good order or not; "upstream", "us"
+        self.closed_by = "open"  # "server", "client": that side, in good order or not; "upstream", "us"
         self.error = ""  # what the recorder or transcript says went wrong
         self.informational: list[int] = []  # 1xx statuses before the final one
         self.ours = False  # the answer was made by the proxy that records: blamed on nobody
         self.cut = False  # part of it is missing from the capture
         self.place: dict[str, int] | None = None
-        self.facts: dict[str, Any] = {}  # remarks of later stages (link, rules); gone with the exchange
+        # Remarks, gone with the exchange. `wire` puts what the recorder told: "host" ("rewritten"), "mode", "via",
+        # "replay", "edited" (the head as passed on), "answered" (status the proxy gave instead); and "request-head",
+        # "answer-head": lists of what was odd about heads out of relayed bytes. The rest is of link and rules.
+        self.facts: dict[str, Any] = {}
 
     def request_header(self, name: str) -> str | None:
         """First value of a request header by lower-case name, None when absent."""
@@ -248,15 +251,15 @@ HTTP_REQUEST = "http-request"  # the head of a request is complete; event.http h
 HTTP_REQUEST_END = "http-request-end"  # its body ended; detail: {"size": n}
 HTTP_RESPONSE = "http-response"  # the head of the final answer
 HTTP_END = "http-end"  # the exchange ended, in good order or not; event.http.closed_by, .error
-HTTP_UNREADABLE = "http-unreadable"  # bytes of a connection that are no HTTP head; detail: {"bytes": n, "preview": str}
-SSE_EVENT = "sse-event"  # an event without message data: priming, ping, other type; detail: {event, id, retry, data}
+HTTP_UNREADABLE = "http-unreadable"  # bytes where a head should be; detail: {"bytes": n, "preview": str}
+SSE_EVENT = "sse-event"  # no message: priming, ping, other type; detail: {event, id, retry, data}
 SSE_COMMENT = "sse-comment"  # detail: {"text": str}
 SSE_UNDELIVERED = "sse-undelivered"  # event text that no blank line closed; detail: {"size": n}
 STDERR = "stderr"  # text on a process's stderr; detail: {"text": str} (first 4 KiB of the read)
 OPENED = "opened"  # a process started or a connection opened
 LANE_END = "lane-end"  # end of a stdio lane; detail: {"lane": role, "by": …}
 EXIT = "exit"  # a process ended; detail: {"code": n} or {"signal": n}
-EDITED = "edited"  # a person changed events at the proxy, after they were handed out; detail: {"keys": [of them]}
+EDITED = "edited"  # events were changed at the proxy after they were handed out; detail: {"keys": […]}
 GAP = "gap"  # the recorder lost something on this lane; detail: {"bytes": n, "why": str}
 
 
