@@ -6,6 +6,7 @@ the ordinary, an exchange gets remarks:
 
     cursor      a request: {"of": method that issued it or "", "like": [key of the page, what was done to it] or null}
                 of a cursor that was not issued for this list to a client whose walk was recorded from its beginning
+    first_page  an answer to a request with such a cursor: key of the first page, which has the same names
     again       an answer: [[name, "page" or "earlier page" or "changed"], …], names that occur twice in the chain
     reordered   an answer: key of an earlier page, where the same names came in another order
     varies      an answer: keys of earlier pages; connections alternately get other sets of names
@@ -45,7 +46,7 @@ class Listings:
     given     scope and client -> [[cursor, key of its page], …], the last few of a list that a client began here
     recent    scope -> the last whole lists: [peer, digest of the set, t, key, ttl in ms]
     changed   channel and notification -> when a change was announced last
-    ends      scope and client -> {"key", "t", "pages"}: the walk stands at a cursor that is an empty string
+    first     scope -> [digest of its names, key], of the last first page
     """
 
     def __init__(self, memory: Memory) -> None:
@@ -54,6 +55,7 @@ class Listings:
         self.given: OrderedDict[str, list[list[str]]] = OrderedDict()
         self.recent: OrderedDict[str, list[list[Any]]] = OrderedDict()
         self.changed: OrderedDict[str, int] = OrderedDict()
+        self.first: OrderedDict[str, list[str]] = OrderedDict()
 
     def announced(self, message: Message) -> None:
         """A list_changed notification came."""
@@ -92,6 +94,13 @@ class Listings:
         scope = "\0".join((*scope_of_lists(exchange), exchange.method))
         chain = self._chain(exchange, scope, cursor)
         names = [e[naming] for e in entries if type(e) is dict and type(e.get(naming)) is str]
+        page = digest(*sorted(set(names)), "").hex()
+        if cursor is None:
+            _keep(self.first, scope, [page, answer.key])
+        elif names and exchange.remarks is not None and "cursor" in exchange.remarks:
+            first = self.first.get(scope)
+            if first is not None and first[0] == page:
+                remark(exchange, "first_page", first[1])
         if chain is not None:
             since = self.changed.get(f"{answer.channel}\0{announcement}", 0) > chain["t"]
             self._repeats(exchange, chain, names, since)

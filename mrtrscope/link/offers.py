@@ -7,7 +7,10 @@ handshakes     digest of the session, connection or process -> capabilities that
 declared       client's peer -> [what it declared last as bits, changes of each bit, clientInfo]
 empty_cursor   see `listings`
 
-Remarks: those of `listings`, and `flips`, the capabilities that a client now declared on and off for the second time.
+completing     client's peer and what it completes -> times of the last requests
+
+Remarks: those of `listings`; `flips`, the capabilities that a client now declared on and off for the second time;
+`burst`, how many completions of one argument were asked for within two seconds.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from __future__ import annotations
 from typing import Any
 
 from mrtrscope.link.addresses import ELICITATION, Addresses
+from mrtrscope.link.canonical import canonical
 from mrtrscope.link.facts import LEGACY, MODERN, MRTR_METHODS, Exchange
 from mrtrscope.link.listings import LISTS, Listings
 from mrtrscope.link.memory import Memory, digest
@@ -26,6 +30,8 @@ from mrtrscope.wire.events import HTTP_REQUEST, Event, Message, Signal
 
 SESSIONS, CLIENTS = 64, 256
 DECLARED = ("elicitation", "sampling", "roots")
+COMPLETE = "completion/complete"
+BURST, BURST_WITHIN = 21, 2_000_000
 CHANGES = {announcement for _, _, announcement in LISTS.values()}
 
 
@@ -55,6 +61,8 @@ class Offers:
                         self._addresses.answered(question.get("params"), exchange.answers[key])
         elif method in LISTS:
             self._listings.requested(exchange)
+        elif method == COMPLETE:
+            _note_completing(channel, exchange)
 
     def answered(self, channel: Channel, exchange: Exchange, answer: Message) -> None:
         """The first final answer to a request of either side."""
@@ -107,6 +115,22 @@ def _note_handshake(channel: Channel, exchange: Exchange, answer: Message) -> No
     sessions[key.hex()] = capabilities
     if len(sessions) > SESSIONS:
         del sessions[next(iter(sessions))]
+
+
+def _note_completing(channel: Channel, exchange: Exchange) -> None:
+    """Count requests for completions of one argument; a burst is remarked once and then counted anew."""
+    params = exchange.request.params
+    argument = params.get("argument")
+    name = argument.get("name") if type(argument) is dict else None
+    what = digest(exchange.client.peer, canonical([params.get("ref"), name])).hex()
+    asked = channel.facts.setdefault("completing", {})
+    times = [*asked.pop(what, []), exchange.t][-BURST:]
+    if len(times) == BURST and times[-1] - times[0] <= BURST_WITHIN:
+        remark(exchange, "burst", BURST)
+        times = []
+    asked[what] = times
+    if len(asked) > SESSIONS:
+        del asked[next(iter(asked))]
 
 
 def _note_declared(channel: Channel, exchange: Exchange) -> None:
