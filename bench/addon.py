@@ -23,6 +23,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Self
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -225,7 +226,11 @@ class Proxy:
         command += ["--mode", f"reverse:http://127.0.0.1:{target}", "--listen-host", "127.0.0.1"]
         command += ["-p", str(self.port), "--set", f"confdir={folder / 'conf'}"]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        wait_for(self.port)
+        try:
+            wait_for(self.port)
+        except OSError:
+            self.process.kill()
+            raise
 
     def cpu(self) -> float:
         """Seconds of CPU that mitmdump took, its children aside."""
@@ -234,7 +239,10 @@ class Proxy:
         )
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
-    def stop(self) -> None:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
         self.process.send_signal(signal.SIGINT)
         self.process.wait(20)
 
@@ -277,22 +285,21 @@ def main() -> None:
             found = {}
             for which in ("tee", "addon") if n % 2 else ("addon", "tee"):
                 with tempfile.TemporaryDirectory() as folder:
-                    proxy = Proxy(which, Path(folder), target)
-                    found[which] = asyncio.run(figures(proxy, given.clients, given.requests, given.events))
-                    proxy.stop()
+                    with Proxy(which, Path(folder), target) as proxy:
+                        found[which] = asyncio.run(
+                            figures(proxy, given.clients, given.requests, given.events)
+                        )
             rounds.append(found)
             ratios = (f"{name} {found['addon'][name] / found['tee'][name]:.3f}" for name in found["tee"])
             print(f"round {n + 1}: " + ", ".join(ratios), file=sys.stderr, flush=True)
         if given.streams or given.silent:
-            with tempfile.TemporaryDirectory() as folder:
-                proxy = Proxy("addon", Path(folder), target)
+            with tempfile.TemporaryDirectory() as folder, Proxy("addon", Path(folder), target) as proxy:
                 if given.streams:
                     good = asyncio.run(whole(proxy.port, given.streams, 20, 0.01))
                     print(f"{good} of {given.streams} streams arrived whole")
                 if given.silent:
                     good = asyncio.run(whole(proxy.port, 1, 1, given.silent))
                     print(f"a stream silent for {given.silent} s arrived {'whole' if good else 'cut'}")
-                proxy.stop()
     finally:
         server.terminate()
         server.wait()
