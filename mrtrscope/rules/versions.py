@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 
-from mrtrscope.link.facts import LEGACY, META_CAPABILITIES, META_VERSION, UNKNOWN
+from mrtrscope.link.facts import META_CAPABILITIES, META_VERSION, MODERN
 from mrtrscope.link.processes import DISCOVER
 from mrtrscope.link.servers import UNSUPPORTED_VERSION, supported
 from mrtrscope.link.session import is_legacy, is_modern
@@ -35,8 +35,6 @@ STDIO = "2026-07-28/basic/transports/stdio#backward-compatibility"
 FRESH = 600_000_000  # microseconds for which a list of versions counts: instances differ during a rollout
 SILENCE = 30_000_000  # microseconds after which a probe counts as unanswered
 FALLS = 3  # fallbacks in a row that are more than caching would need
-
-NOT_MODERN = frozenset({LEGACY, UNKNOWN})  # a handshake with the marks of a modern request is something else
 
 _DATE = re.compile(r"\b20\d\d-\d\d-\d\d\b")
 
@@ -98,7 +96,7 @@ def unlisted_version_again(request: Message, ctx: Context) -> Iterator[Finding]:
 
 
 @rule("version/no-legacy-fallback-after-modern-error", level=SHOULD, fault=CLIENT, on=REMARKED, dirs=("c2s",),
-      methods=("initialize",), eras=NOT_MODERN,
+      methods=("initialize",), eras=ANY_ERA,
       source="2026-07-28/basic/transports/streamable-http#backward-compatibility")  # fmt: skip
 def handshake_after_a_modern_error(request: Message, ctx: Context) -> Iterator[Finding]:
     """The client falls back to initialize after an error that only a modern server sends.
@@ -111,8 +109,8 @@ def handshake_after_a_modern_error(request: Message, ctx: Context) -> Iterator[F
     refused = (
         exchange.remarks.get("refused") if exchange is not None and exchange.remarks is not None else None
     )
-    if refused is None or request.kind != "request":
-        return
+    if refused is None or request.kind != "request" or ctx.era == MODERN:
+        return  # with the marks of a modern request it is no handshake
     if any(is_legacy(version) for version in refused["supported"]):
         return
     ctx.tested()
@@ -172,7 +170,7 @@ def gives_up_after_a_probe(event: Signal, ctx: Context) -> Iterator[Finding]:
 
 
 @rule("version/era-decision-cached", level=SHOULD, fault=CLIENT, on=REMARKED, dirs=("c2s",), methods=("initialize",),
-      eras=NOT_MODERN, source=COMPATIBILITY)  # fmt: skip
+      eras=ANY_ERA, source=COMPATIBILITY)  # fmt: skip
 def probes_again_and_again(request: Message, ctx: Context) -> Iterator[Finding]:
     """The client probes the same server for the third time, and falls back to initialize each time.
 
@@ -183,7 +181,7 @@ def probes_again_and_again(request: Message, ctx: Context) -> Iterator[Finding]:
     falls = (
         exchange.remarks.get("fallbacks") if exchange is not None and exchange.remarks is not None else None
     )
-    if falls is None or request.kind != "request":
+    if falls is None or request.kind != "request" or ctx.era == MODERN:
         return
     ctx.tested()
     if falls >= FALLS:
@@ -191,7 +189,7 @@ def probes_again_and_again(request: Message, ctx: Context) -> Iterator[Finding]:
 
 
 @rule("version/initialize-error-names-versions", level=SHOULD, fault=SERVER, on=FAULT, dirs=("s2c",),
-      methods=("initialize",), eras=NOT_MODERN, source=COMPATIBILITY)  # fmt: skip
+      methods=("initialize",), eras=ANY_ERA, source=COMPATIBILITY)  # fmt: skip
 def handshake_refused_without_versions(answer: Message, ctx: Context) -> Iterator[Finding]:
     """A server without handshakes refuses initialize and does not say which versions it supports.
 
@@ -202,7 +200,7 @@ def handshake_refused_without_versions(answer: Message, ctx: Context) -> Iterato
     known = supported(ctx.channel)
     if (
         known is None
-        or not known["list"]
+        or ctx.era == MODERN
         or not all(is_modern(v) for v in known["list"])
         or ctx.channel.initialized
     ):
