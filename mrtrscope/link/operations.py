@@ -38,6 +38,7 @@ AGAIN_WITHIN = {
 }  # the same request, sent again after it
 QUICK = 20_000  # a state-only round retried within so many microseconds counts as at once
 IDS, KEYS, CLIENTS = 256, 256, 4096  # how much is kept of each
+WAITING_AT_HAND, WAITING_AT_ALL = 256, 20_000  # questions that wait for their client: as objects, and by name
 
 OUTCOME = {
     "answered": COMPLETE,
@@ -56,8 +57,10 @@ class Operations:
         self._memory = memory
         self._retries = retries
         self.open: dict[str, Operation] = {}
-        self.asked: OrderedDict[str, int] = OrderedDict()  # operation -> since when it waits for its client
+        # operation -> since when it waits for its client, the client's process or connection, what else names it
+        self.asked: OrderedDict[str, tuple[int, str, str]] = OrderedDict()
         self._due: deque[tuple[int, str, int]] = deque()  # (time to look again, operation, asked at)
+        self._at_hand: deque[tuple[str, int]] = deque()  # operations that wait for their client, asked at
         self._seen: OrderedDict[str, int] = OrderedDict()  # client -> when it last sent a request
         # request as it was sent -> operation, until when it may be sent again, its exchange
         self._refused: OrderedDict[bytes, tuple[str, int, Exchange]] = OrderedDict()
@@ -105,9 +108,23 @@ class Operations:
         operation.last = exchange
         if exchange.state == ASKED:
             operation.kind = "mrtr"
-            self.asked[operation.key] = t
+            self.asked[operation.key] = (t, exchange.client.peer, _name(exchange.client))
             self._due.append((t + ABANDONED_AFTER, operation.key, t))
-        return self._settle(operation, OUTCOME[exchange.state])
+            self._at_hand.append((operation.key, t))
+        settled = self._settle(operation, OUTCOME[exchange.state])
+        self._let_go()
+        return settled
+
+    def _let_go(self) -> None:
+        """Keep so many questions that wait for their client; memory has what a retry needs of the others."""
+        while len(self._at_hand) > WAITING_AT_HAND:
+            key, since = self._at_hand.popleft()
+            operation = self.open.get(key)
+            asked = self.asked.get(key)
+            if operation is not None and not operation.open and asked is not None and asked[0] == since:
+                del self.open[key]
+        if len(self.asked) > WAITING_AT_ALL:
+            self.asked.popitem(last=False)
 
     def answered_after_all(self, exchange: Exchange, t: int) -> bool:
         """An exchange taken for lost got its answer; True when the operation is settled by that."""
@@ -160,16 +177,19 @@ class Operations:
         out = []
         while self._due and self._due[0][0] <= now:
             _, key, since = self._due.popleft()
-            operation = self.open.get(key)
-            if operation is None or self.asked.get(key) != since:
+            asked = self.asked.get(key)
+            if asked is None or asked[0] != since:
                 continue  # taken up meanwhile
-            if self._went_on(operation, since):
-                self._settle(operation, ABANDONED)
-                out.append(operation)
+            if self._went_on(asked):
+                operation = self.open.get(key) or self._recall(key)
+                if operation is not None:
+                    self._settle(operation, ABANDONED)
+                    out.append(operation)
             elif now - since >= FORGOTTEN_AFTER:
-                self.open.pop(key)
-                self.asked.pop(key)
-                out.append(operation)
+                del self.asked[key]
+                operation = self.open.pop(key, None)
+                if operation is not None:
+                    out.append(operation)
             else:
                 self._due.append((now + ABANDONED_AFTER, key, since))
         return out
@@ -177,9 +197,9 @@ class Operations:
     def peer_ended(self, peer: str) -> list[Operation]:
         """A process or its input ended: what it was asked is abandoned."""
         out = []
-        for key in list(self.asked):
-            operation = self.open.get(key)
-            if operation is not None and operation.last is not None and operation.last.client.peer == peer:
+        for key in [key for key, asked in self.asked.items() if asked[1] == peer]:
+            operation = self.open.get(key) or self._recall(key)
+            if operation is not None:
                 self._settle(operation, ABANDONED)
                 out.append(operation)
         return out
@@ -188,26 +208,25 @@ class Operations:
         """Outcome as of now, of every operation that is not settled."""
         out = {}
         for key, operation in self.open.items():
-            since = self.asked.get(key)
-            gone = not operation.open and since is not None and self._went_on(operation, since)
+            asked = self.asked.get(key)
+            gone = not operation.open and asked is not None and self._went_on(asked)
             out[key] = ABANDONED if gone else OPEN
         return out
 
     # -- clients
 
     def _client_seen(self, client: Client, t: int) -> None:
-        for name in _names(client):
-            self._seen[name] = t
-            self._seen.move_to_end(name)
+        for name in (client.peer, _name(client)):
+            if name:
+                self._seen[name] = t
+                self._seen.move_to_end(name)
         while len(self._seen) > CLIENTS:
             self._seen.popitem(last=False)
 
-    def _went_on(self, operation: Operation, since: int) -> bool:
+    def _went_on(self, asked: tuple[int, str, str]) -> bool:
         """Whether the client that was asked certainly sent something a minute later or more."""
-        if operation.last is None:
-            return False
-        seen = max(self._seen.get(name, 0) for name in _names(operation.last.client))
-        return seen - since >= ABANDONED_AFTER
+        since, peer, name = asked
+        return max(self._seen.get(peer, 0), self._seen.get(name, 0)) - since >= ABANDONED_AFTER
 
     # -- chains
 
@@ -239,10 +258,11 @@ def _as_sent(exchange: Exchange) -> bytes:
     return digest(exchange.request.channel, exchange.method, canonical(params))
 
 
-def _names(client: Client) -> tuple[str, ...]:
+def _name(client: Client) -> str:
+    """What names a client whatever its connection, "" when nothing does."""
     if client.credential and client.info and client.host:
-        return client.peer, f"{client.credential.hex()} {client.host} {client.info}"
-    return (client.peer,)
+        return f"{client.credential.hex()} {client.host} {client.info}"
+    return ""
 
 
 def _chain(exchange: Exchange, questions: dict[str, Any]) -> Chain:

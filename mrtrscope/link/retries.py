@@ -39,7 +39,7 @@ HOT = 2048  # asks kept as objects; the others are read back from memory
 NO_STATE = "-"
 
 # Files an ask stands in; see `_Where`.
-STATE_KEYS_ARGS, STATE, KEYS_ARGS, ARGS, ISSUED = FILES = "ska", "s", "ka", "a", "issued"
+STATE_KEYS_ARGS, ARGS, ISSUED = FILES = "ska", "a", "issued"
 
 
 class Retries:
@@ -106,24 +106,30 @@ class Retries:
         asks, total = self._find(STATE_KEYS_ARGS, where.key(STATE_KEYS_ARGS), exchange.client)
         if asks:
             return self._choose(exchange, asks, total, ("state", "keys", "arguments"), EXACT, 3)
-        asks, total = self._find(STATE, where.key(STATE), exchange.client)
+        asks, total = self._find(ISSUED, where.key(ISSUED), exchange.client)
+        asks = [ask for ask in asks if (ask.method, ask.target) == (exchange.method, exchange.target)]
         if not asks:
             return None
         stale = self._stale(exchange, asks, where, keys)
         if stale is not None:
             return stale
         best, evidence = _best(asks, exchange, keys)
-        return self._choose(
-            exchange, best, len(best) if total <= CANDIDATES else total, ("state", *evidence), EXACT, 3
-        )
+        total = _counted(best, total)
+        return self._choose(exchange, best, total, ("state", *evidence), EXACT, 3)
 
     def _stale(self, exchange: Exchange, asks: list[Ask], where: _Where, keys: dict[str, Any]) -> Link | None:
         """An older round's state with the answers to another round of the same chain."""
         if not keys or any(keys.keys() & ask.questions.keys() for ask in asks):
             return None
         chains = {ask.operation for ask in asks}
-        others, _ = self._find(KEYS_ARGS, where.key(KEYS_ARGS), exchange.client)
-        meant = [ask for ask in others if ask.operation in chains and ask.state != exchange.request_state]
+        others, _ = self._find(ARGS, where.key(ARGS), exchange.client)
+        meant = [
+            ask
+            for ask in others
+            if ask.operation in chains
+            and ask.questions.keys() == keys.keys()
+            and ask.state != exchange.request_state
+        ]
         if not meant:
             return None
         what = "state-invented" if all(ask.state is ABSENT for ask in meant) else "state-stale"
@@ -143,12 +149,12 @@ class Retries:
         asks = [ask for ask in asks if keys.keys() & ask.questions.keys()]
         stateless = [ask for ask in asks if ask.state is ABSENT]
         if stateless:
-            total = len(stateless) if total <= CANDIDATES else total
+            total = _counted(stateless, total)
             return self._choose(exchange, stateless, total, ("no-state", "arguments"), INFERRED, 2)
         if not asks:
             return None
         dropped = Difference("state-dropped", "requestState was issued and did not come back")
-        return self._choose(exchange, asks, max(total, len(asks)), evidence, SUSPECT, 2, (dropped,))
+        return self._choose(exchange, asks, _counted(asks, total), evidence, SUSPECT, 2, (dropped,))
 
     def _with_state_of_another_target(self, channel: str, exchange: Exchange, where: _Where) -> Link | None:
         """The state was issued on this channel, but for another method or target."""
@@ -158,7 +164,7 @@ class Retries:
             return None
         places = sorted({f"{ask.method} {ask.target}".strip() for ask in asks})
         moved = Difference("state-moved", f"this state was issued for {', '.join(places[:3])}")
-        return self._choose(exchange, asks, max(total, len(asks)), ("state",), SUSPECT, 3, (moved,))
+        return self._choose(exchange, asks, _counted(asks, total), ("state",), SUSPECT, 3, (moved,))
 
     def _with_state_never_issued(
         self, exchange: Exchange, where: _Where, keys: dict[str, Any]
@@ -173,15 +179,15 @@ class Retries:
             return self._choose(exchange, made, len(made), ("state-alike", *evidence), SUSPECT, 2, named=True)
         if not asks:
             return None
-        return self._choose(exchange, asks, max(total, len(asks)), evidence, SUSPECT, 2, named=True)
+        return self._choose(exchange, asks, _counted(asks, total), evidence, SUSPECT, 2, named=True)
 
     def _by_arguments(
         self, exchange: Exchange, where: _Where, keys: dict[str, Any]
     ) -> tuple[list[Ask], int, tuple[str, ...]]:
-        asks, total = self._find(KEYS_ARGS, where.key(KEYS_ARGS), exchange.client)
-        if asks and keys:
-            return asks, total, ("keys", "arguments")
         asks, total = self._find(ARGS, where.key(ARGS), exchange.client)
+        equal = [ask for ask in asks if keys and ask.questions.keys() == keys.keys()]
+        if equal:
+            return equal, _counted(equal, total), ("keys", "arguments")
         return asks, total, ("arguments",)
 
     def _find(self, space: str, key: bytes, client: Client) -> tuple[list[Ask], int]:
@@ -190,7 +196,7 @@ class Retries:
         asks = [
             ask for ask in map(self.ask, found) if ask is not None and not client.surely_other(ask.client)
         ]
-        return asks, len(asks) if total <= CANDIDATES else total
+        return asks, _counted(asks, total)
 
     def _choose(
         self,
@@ -209,7 +215,7 @@ class Retries:
             same = [ask for ask in asks if _tells(exchange, ask)]
             if same and len(same) < len(asks):
                 asks, evidence = same, (*evidence, "client")
-                total = len(same) if total <= CANDIDATES else total
+                total = _counted(same, total)
         link.evidence = evidence
         link.candidates = tuple(ask.key for ask in asks)
         link.total = max(total, len(asks))
@@ -224,6 +230,11 @@ class Retries:
             differences = (*differences, Difference("arguments-changed", path or "/"))
         link.grade, link.to, link.ask, link.differences = grade, ask.key, ask, differences
         return link
+
+
+def _counted(asks: list[Ask], total: int) -> int:
+    """How many stand first: those at hand, unless the file holds more than were looked at."""
+    return len(asks) if total <= CANDIDATES else total
 
 
 def _tells(exchange: Exchange, ask: Ask) -> bool:
@@ -275,10 +286,6 @@ class _Where:
         """The digest in the file `space`."""
         if space == STATE_KEYS_ARGS:
             return digest(self.base, self.state, self.asked, self.arguments)
-        if space == STATE:
-            return digest(self.base, self.state)
-        if space == KEYS_ARGS:
-            return digest(self.base, self.asked, self.arguments)
         if space == ARGS:
             return digest(self.base, self.arguments)
         return digest(self.channel, self.state)
