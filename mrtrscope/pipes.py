@@ -26,6 +26,7 @@ import _signal  # type: ignore[import-not-found]
 import os
 import select
 import stat
+from _thread import get_ident, start_new_thread
 from time import monotonic, monotonic_ns
 
 from mrtrscope.child import Child
@@ -44,6 +45,7 @@ WATCH = 1.0  # seconds between two looks whether the host is still there
 READ = 1 << 16
 
 _PASSED_ON = ("SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM", "SIGUSR1", "SIGUSR2", "SIGWINCH")
+_FROM_KERNEL = 128  # si_code of a signal that no process sent
 _ENDING = (_signal.SIGHUP, _signal.SIGINT, _signal.SIGQUIT, _signal.SIGTERM)
 
 
@@ -88,8 +90,8 @@ class Session:
 
     def run(self) -> int:
         """Until the child has ended and what it said is passed on; its wait status."""
-        self.keep("0i", OPEN, {"pid": self.child.pid})
         self._take_signals()
+        self.keep("0i", OPEN, {"pid": self.child.pid})
         os.set_blocking(self.child.stdin, False)
         for fd in (1, 2):
             self._unblock(fd)
@@ -225,17 +227,34 @@ class Session:
         os.set_blocking(wake, False)
         _signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
         self.poll.register(self.woken, select.POLLIN)
-        for name in _PASSED_ON:
-            number = getattr(_signal, name)
-            if _signal.getsignal(number) != _signal.SIG_IGN:
-                _signal.signal(number, self._pass_on)
+        heeded = {
+            n
+            for n in (getattr(_signal, name) for name in _PASSED_ON)
+            if _signal.getsignal(n) != _signal.SIG_IGN
+        }
+        keys = heeded & {_signal.SIGINT, _signal.SIGQUIT}
+        if keys and hasattr(_signal, "sigwaitinfo"):
+            _signal.pthread_sigmask(_signal.SIG_BLOCK, keys)
+            start_new_thread(self._watch_keys, (keys, wake))
+            heeded -= keys
+        for number in heeded:
+            _signal.signal(number, self._pass_on)
         _signal.signal(_signal.SIGCHLD, _noted)
+
+    def _watch_keys(self, keys: set[int], wake: int) -> None:
+        """Pass on what was sent to us alone. What a key of the terminal sent went to all its foreground processes, and
+        the child is one of these: it must not get it twice."""
+        while True:
+            told = _signal.sigwaitinfo(keys)
+            if told.si_code == _FROM_KERNEL:
+                self.sent, self.told_to_end = told.si_signo, True
+            else:
+                self._pass_on(told.si_signo, None)
+            os.write(wake, b"k")
 
     def _pass_on(self, number: int, _frame: object) -> None:
         self.sent = number
         self.told_to_end = self.told_to_end or number in _ENDING
-        if number in (_signal.SIGINT, _signal.SIGQUIT) and _from_terminal():
-            return  # it went to the child too
         self._kill(number)
         if number == _signal.SIGTERM and not self.kill_at:
             self.kill_at = monotonic() + KILL_AFTER
@@ -308,20 +327,6 @@ def _forget(_lane: str, _kind: str, _t: int, _data: bytes) -> None:
     """Stands for a journal that could not be made."""
 
 
-def _from_terminal() -> bool:
-    """Whether the terminal sends its signals to our process group, of which the child is one."""
-    try:
-        fd = os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        return os.tcgetpgrp(fd) == os.getpgrp()
-    except OSError:
-        return False
-    finally:
-        os.close(fd)
-
-
 def open_journal(capture: str | None, name: str, max_size: int | None) -> Journal | None:
     """The journal, or None and a line on stderr: a server that cannot be recorded still serves."""
     folder = capture_dir(capture)
@@ -360,5 +365,6 @@ def end_like(status: int, sent: int) -> int:
     number = os.WTERMSIG(status)
     if number == sent:
         _signal.signal(number, _signal.SIG_DFL)
-        os.kill(os.getpid(), number)
+        _signal.pthread_sigmask(_signal.SIG_UNBLOCK, {number})
+        _signal.pthread_kill(get_ident(), number)
     return 128 + number

@@ -254,6 +254,51 @@ def test_a_child_that_ignores_sigterm_is_killed_after_a_grace(tmp_path: Path) ->
         assert gone(child)
 
 
+TERMINAL = """
+import fcntl, os, sys, termios
+os.setsid()
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nobody says who sent a signal")
+@pytest.mark.parametrize("by", ["key", "kill"])
+def test_an_interrupt_reaches_the_child_once(tmp_path: Path, by: str) -> None:
+    """From a key the terminal sends it to the child as well, from a process it comes to us alone."""
+    script = (
+        "import signal, time\nsignal.signal(signal.SIGINT, lambda *_: print('interrupted', flush=True))\n"
+    )
+    script += "print('ready', flush=True)\nwhile True: time.sleep(0.01)"
+    ours, theirs = os.openpty()
+    argv = [
+        sys.executable,
+        "-c",
+        TERMINAL,
+        *WRAP,
+        "--capture",
+        str(tmp_path),
+        "--",
+        sys.executable,
+        "-c",
+        script,
+    ]
+    with subprocess.Popen(argv, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        assert process.stdout
+        assert process.stdout.readline() == b"ready\n"
+        for _ in range(3):
+            if by == "key":
+                os.write(ours, b"\x03")
+            else:
+                process.send_signal(signal.SIGINT)
+            assert process.stdout.readline() == b"interrupted\n"
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(LIMIT) == -signal.SIGTERM
+        assert process.stdout.read() == b""
+    os.close(ours)
+    os.close(theirs)
+
+
 # what cannot start
 
 
