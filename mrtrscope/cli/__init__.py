@@ -31,6 +31,7 @@ VERBS: dict[str, tuple[str, str, str | None]] = {
     "diagram": ("diagram", "diagram", "Draw the sequence diagram of an operation."),
     "import": ("import_", "import_", "Read recordings of another form into a capture folder."),
     "export": ("export", "export", "Write a capture as text, one JSON object a line."),
+    "replay": ("replay", "replay", "Play the recorded server or client to a live peer."),
     "analyse": ("analyse", "analyse", None),
 }
 

@@ -1,0 +1,93 @@
+"""What a replay itself sends and receives, kept in a journal of its own, so that it can be looked at like any other."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+from mrtrscope.frames import DATA, END, HEAD, OPEN
+from mrtrscope.recorder import Journal
+
+
+def text_of(message: Any) -> bytes:
+    """A message as compact JSON; what UTF-8 cannot hold (lone surrogates) is escaped."""
+    try:
+        return json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode()
+    except UnicodeEncodeError:
+        return json.dumps(message, separators=(",", ":")).encode()
+
+
+class Lines:
+    """The journal of a stdio peer: what came in and what went out of this process, or of the child it drives."""
+
+    def __init__(self, journal: Journal | None, number: int = 0) -> None:
+        self._journal = journal
+        self._in, self._out = f"{number}i", f"{number}o"
+
+    def came(self, data: bytes) -> None:
+        """From the client to the server."""
+        self._add(self._in, DATA, data)
+
+    def went(self, data: bytes) -> None:
+        """From the server to the client."""
+        self._add(self._out, DATA, data)
+
+    def ended(self) -> None:
+        self._add(self._in, END, b'{"by": "client"}')
+        self._add(self._out, END, b'{"by": "server"}')
+
+    def _add(self, lane: str, kind: str, data: bytes) -> None:
+        if self._journal is not None:
+            self._journal.append(lane, kind, time.monotonic_ns(), data)
+
+
+class Posts:
+    """The journal of an HTTP server or client: one number an exchange."""
+
+    def __init__(self, journal: Journal | None) -> None:
+        self._journal = journal
+        self._last = 0
+
+    def request(
+        self,
+        *,
+        conn: int,
+        client: str,
+        upstream: str,
+        method: str,
+        url: str,
+        headers: list[tuple[str, str]],
+        body: bytes,
+    ) -> int:
+        """A request that is complete; gives the number of its exchange."""
+        self._last += 1
+        number, lane = self._last, f"{self._last}q"
+        self._add(lane, OPEN, {"conn": conn, "client": client, "upstream": upstream})
+        self._add(
+            lane,
+            HEAD,
+            {"method": method, "url": url, "http": "HTTP/1.1", "headers": [list(h) for h in headers]},
+        )
+        if body:
+            self._data(lane, body)
+        self._add(lane, END, {"by": "client"})
+        return number
+
+    def head(self, number: int, status: int, reason: str, headers: list[tuple[str, str]]) -> None:
+        head = {"status": status, "reason": reason, "http": "HTTP/1.1", "headers": [list(h) for h in headers]}
+        self._add(f"{number}a", HEAD, head)
+
+    def data(self, number: int, data: bytes) -> None:
+        self._data(f"{number}a", data)
+
+    def ended(self, number: int, by: str = "server", error: str = "") -> None:
+        self._add(f"{number}a", END, {"by": by, "error": error} if error else {"by": by})
+
+    def _data(self, lane: str, data: bytes) -> None:
+        if self._journal is not None:
+            self._journal.append(lane, DATA, time.monotonic_ns(), data)
+
+    def _add(self, lane: str, kind: str, value: dict[str, Any]) -> None:
+        if self._journal is not None:
+            self._journal.append(lane, kind, time.monotonic_ns(), json.dumps(value).encode())
