@@ -14,7 +14,6 @@ from __future__ import annotations
 from mrtrscope.link import notices, pairing, servers
 from mrtrscope.link.facts import LEGACY, MODERN, Exchange
 from mrtrscope.link.memory import Memory
-from mrtrscope.link.offers import Offers
 from mrtrscope.link.operations import Operations, target_of
 from mrtrscope.link.pairing import ASKED, CANCEL, CUT, ERROR, INPUT_REQUIRED, NEXT, RESULT, WAITING, Pending
 from mrtrscope.link.processes import LISTEN
@@ -28,7 +27,7 @@ from mrtrscope.link.stdio import Stdio
 from mrtrscope.link.strangers import Strangers
 from mrtrscope.link.untyped import note_poll, note_untyped
 from mrtrscope.link.versions import Versions
-from mrtrscope.link.web import Web
+from mrtrscope.link.watchers import Watchers
 from mrtrscope.link.willingness import note_answered, note_asked
 from mrtrscope.wire import events as ev
 from mrtrscope.wire.events import Event, HttpExchange, Message, NonMessage, Signal
@@ -52,8 +51,7 @@ class Linker:
         self.strangers = Strangers(memory, self.retries)
         self.operations = Operations(memory, self.retries)
         self.versions = Versions()
-        self.offers = Offers(memory)
-        self.web = Web(memory, self.sessions)
+        self.watchers = Watchers(memory, self.sessions)
         self.stdio = Stdio(self.sessions, sink)
         self._memory = memory
         self._gapped: dict[str, bool] = {}  # peers of which something is missing: strays are no wonder there
@@ -69,7 +67,7 @@ class Linker:
             self._signal(event)
         elif type(event) is NonMessage:
             if event.http is not None:
-                self.web.heard(event, None)
+                self.watchers.heard(event, None)
             self._sink.event(event, self._of_stream(event))
             if event.http is None:
                 self.stdio.text(event)
@@ -87,7 +85,7 @@ class Linker:
         if message.http is None:
             self.stdio.message(message)
         elif message.dir == "c2s":
-            self.web.posted(message)
+            self.watchers.posted(message)
         if kind == ev.REQUEST:
             self._request(message)
         elif kind in (ev.RESPONSE, ev.ERROR):
@@ -138,9 +136,7 @@ class Linker:
             self.versions.requested(exchange)
             if message.http is None:
                 self.stdio.requested(exchange, self.pending.repeats(scope, exchange))
-        self.offers.requested(self.channel(message), exchange)
-        if message.dir == "c2s":
-            self.web.requested(self.channel(message), exchange)
+        self.watchers.requested(self.channel(message), exchange)
         self._sink.changed(exchange)
         self._sink.message(message, REQUEST_ROLE, exchange, exchange.operation.key)
 
@@ -226,8 +222,7 @@ class Linker:
             self.strangers.file(message.channel, exchange.ask)
             note_asked(self.channel(message), exchange)
         if exchange.state not in ("lost", "cancelled"):
-            self.offers.answered(self.channel(message), exchange, message)
-            self.web.answered(self.channel(message), exchange, message)
+            self.watchers.answered(self.channel(message), exchange, message)
         self._sink.message(message, role, exchange, exchange.operation.key)
         if settled:
             self._sink.settled(exchange.operation)
@@ -256,6 +251,7 @@ class Linker:
             settled = self.operations.answered_after_all(exchange, t)
         else:
             settled = False
+        self.watchers.ended(self.channel(exchange.request), exchange)
         self._sink.changed(exchange)
         return settled
 
@@ -294,7 +290,7 @@ class Linker:
         exchange = self.pending.waiting(scope, "s2c", message.id_text)
         if exchange is not None:
             settled = self._end(exchange, ERROR if message.kind == ev.ERROR else RESULT, message, scope)
-            self.offers.answered(self.channel(message), exchange, message)
+            self.watchers.answered(self.channel(message), exchange, message)
             role = FAULT_ROLE if message.kind == ev.ERROR else RESULT_ROLE
             self._sink.message(message, role, exchange, exchange.operation.key)
             if settled:
@@ -313,7 +309,7 @@ class Linker:
         exchange, operation = notices.owner(self.pending, scope, message, self._of_stream(message))
         if exchange is not None and message.method == "notifications/progress":
             follow(exchange, message)
-        self.offers.heard(message)
+        self.watchers.told(self.channel(message), message, exchange)
         self._attach(message, NOTIFICATION_ROLE, exchange, operation)
 
     def _cancelled(self, message: Message, scope: str) -> None:
@@ -360,8 +356,7 @@ class Linker:
         if http is not None:
             posted = self.pending.by_http.get(http.key)
             exchange = posted[0] if posted else None
-            self.web.heard(signal, exchange)
-        self.offers.heard(signal)
+        self.watchers.heard(signal, exchange)
         if signal.peer.transport == "stdio":
             self.stdio.signal(signal)
         self._sink.event(signal, exchange)

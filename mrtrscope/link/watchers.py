@@ -1,0 +1,59 @@
+"""Everybody who is told what the linker sees beside linking: offers, HTTP, subscriptions, tasks, older sessions.
+
+Each of them keeps facts for rules; the linker calls these four methods for all of them.
+"""
+
+from __future__ import annotations
+
+from mrtrscope.link.facts import Exchange
+from mrtrscope.link.memory import Memory
+from mrtrscope.link.offers import Offers
+from mrtrscope.link.session import Channel, Sessions
+from mrtrscope.link.subscriptions import Subscriptions
+from mrtrscope.link.web import Web
+from mrtrscope.wire.events import Message, NonMessage, Signal
+
+
+class Watchers:
+    """Hands on what happened, in order."""
+
+    def __init__(self, memory: Memory, sessions: Sessions) -> None:
+        self._sessions = sessions
+        self.offers = Offers(memory)
+        self.web = Web(memory, sessions)
+        self.subscriptions = Subscriptions()
+
+    def posted(self, message: Message) -> None:
+        """A client's message of any kind came by HTTP."""
+        self.web.posted(message)
+
+    def requested(self, channel: Channel, exchange: Exchange) -> None:
+        """A request of either side was linked."""
+        self.offers.requested(channel, exchange)
+        if exchange.dir == "c2s":
+            self.subscriptions.requested(channel, exchange)
+            self.web.requested(channel, exchange)
+
+    def answered(self, channel: Channel, exchange: Exchange, answer: Message) -> None:
+        """The first final answer to a request of either side."""
+        self.offers.answered(channel, exchange, answer)
+        if exchange.dir == "c2s":
+            self.web.answered(channel, exchange, answer)
+
+    def ended(self, channel: Channel, exchange: Exchange) -> None:
+        """An exchange was answered, cancelled, or cut off."""
+        if exchange.dir == "c2s":
+            self.subscriptions.ended(channel, exchange)
+
+    def told(self, channel: Channel, message: Message, exchange: Exchange | None) -> None:
+        """A notification of either side but cancellations; `exchange`: what it belongs to."""
+        self.offers.heard(message)
+        if message.dir == "s2c":
+            self.subscriptions.told(channel, message, exchange)
+
+    def heard(self, event: Signal | NonMessage, exchange: Exchange | None) -> None:
+        """A signal, or text that is no message; `exchange`: that of its HTTP exchange."""
+        if event.http is not None:
+            self.web.heard(event, exchange)
+        if type(event) is Signal:
+            self.offers.heard(event)
