@@ -233,7 +233,7 @@ class Session:
             if _signal.getsignal(n) != _signal.SIG_IGN
         }
         keys = heeded & {_signal.SIGINT, _signal.SIGQUIT}
-        if keys and hasattr(_signal, "sigwaitinfo"):
+        if keys and hasattr(_signal, "sigwaitinfo") and _has_terminal():
             _signal.pthread_sigmask(_signal.SIG_BLOCK, keys)
             start_new_thread(self._watch_keys, (keys, wake))
             heeded -= keys
@@ -313,6 +313,15 @@ def _let_go(fd: int) -> None:
             os.close(null)
     except OSError:
         pass
+
+
+def _has_terminal() -> bool:
+    """Whether there is a terminal whose keys can send us signals."""
+    try:
+        os.close(os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY | os.O_CLOEXEC))
+    except OSError:
+        return False
+    return True
 
 
 def _noted(_number: int, _frame: object) -> None:
