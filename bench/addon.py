@@ -284,11 +284,8 @@ def main() -> None:
         for n in range(given.rounds if not (given.streams or given.silent) else 0):
             found = {}
             for which in ("tee", "addon") if n % 2 else ("addon", "tee"):
-                with tempfile.TemporaryDirectory() as folder:
-                    with Proxy(which, Path(folder), target) as proxy:
-                        found[which] = asyncio.run(
-                            figures(proxy, given.clients, given.requests, given.events)
-                        )
+                with tempfile.TemporaryDirectory() as folder, Proxy(which, Path(folder), target) as proxy:
+                    found[which] = asyncio.run(figures(proxy, given.clients, given.requests, given.events))
             rounds.append(found)
             ratios = (f"{name} {found['addon'][name] / found['tee'][name]:.3f}" for name in found["tee"])
             print(f"round {n + 1}: " + ", ".join(ratios), file=sys.stderr, flush=True)

@@ -157,6 +157,9 @@ def test_relay_and_addon_say_the_same(tmp_path: Path) -> None:
     assert "mrtr/at-least-one-field" in {f["rule"] for f in findings[0]}
 
     def known(found: list[dict[str, Any]]) -> list[str]:
+        """f-numbers aside: the relay counts opened connections among them, the addon sees none of its own."""
+        for finding in found:
+            finding["at"] = re.sub(r"^f\d+$", "f", finding["at"])
         return sorted(json.dumps({k: v for k, v in f.items() if k != "id"}, sort_keys=True) for f in found)
 
     assert known(findings[0]) == known(findings[1])
