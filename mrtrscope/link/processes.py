@@ -24,7 +24,8 @@ class Process:
 
     t          when it was seen first                      whole   recorded from its start
     calls      how many tools/call it was sent             requests   how many requests of any kind
-    first      method of the first request                 last    when the last request came
+    first      method of the first request             last    when the last request came
+    info       who sent it: clientInfo as text
     listens    id -> key, of subscriptions that are open; `listened` is True once there was one
     said       what the client sent last: "request", "notification", "response", "unreadable", "" for nothing
     said_key, said_t   which message, and when
@@ -40,8 +41,8 @@ class Process:
 
     __slots__ = (
         "calls", "cancel", "cancel_id", "cancel_t", "code", "eof", "excused", "exit", "first", "gapped", "handshake",
-        "last", "listened", "listens", "probe", "requests", "said", "said_key", "said_t", "signal", "t", "told",
-        "unread", "whole",
+        "info", "last", "listened", "listens", "probe", "requests", "said", "said_key", "said_t", "signal", "t",
+        "told", "unread", "whole",
     )  # fmt: skip
 
     def __init__(self, t: int, whole: bool) -> None:
@@ -50,6 +51,7 @@ class Process:
         self.calls = 0
         self.requests = 0
         self.first = ""
+        self.info = ""
         self.last = t
         self.listens: dict[str, str] = {}
         self.listened = False
@@ -107,6 +109,7 @@ class Process:
         if self.first:
             return False
         self.first = exchange.method or "?"
+        self.info = exchange.client.info
         if self.first == DISCOVER:
             self.probe = "open"
         return self.known

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from mrtrscope.link.facts import META_VERSION
+from mrtrscope.link.processes import DISCOVER
 from mrtrscope.rules import said
 from mrtrscope.rules.context import Context, Finding
 from mrtrscope.rules.jsonrpc_form import sender
@@ -220,9 +221,11 @@ def method_with_another_status(answer: Message, ctx: Context) -> Iterator[Findin
 
     Why it matters: a client that probes tells by the status what the endpoint is.
     Cannot tell: a 404 without a JSON-RPC body means there is no endpoint at this URL. A 404 with another code is only
-    noted.
+    noted. A server that refuses server/discover and served nothing yet is probably of an older revision.
     """
     code = said.code(answer)
+    if ctx.exchange is not None and ctx.exchange.method == DISCOVER and not ctx.channel.facts.get("served"):
+        return
     if code == -32601:
         yield from _status(answer, ctx, 404, None)
     elif answer.http is not None and answer.http.status == 404 and code is not None:

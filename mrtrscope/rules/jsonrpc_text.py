@@ -69,7 +69,7 @@ def no_json(event: Message | NonMessage, ctx: Context) -> Iterator[Finding]:
         return
     if encoded_otherwise(event.raw):
         return
-    if event.dir == "s2c" and (http.status is None or http.status >= 400 or http.method != "POST"):
+    if event.dir == "s2c" and (http.method != "POST" or _page_of_a_gateway(event, http)):
         return
     broken = _breaks_off(event.raw) if event.size == len(event.raw) else False
     if broken and (event.dir == "c2s" or http.closed_by != "server") and not _as_long_as_said(event, http):
@@ -194,6 +194,11 @@ def encoded_otherwise(raw: bytes) -> str:
             text = raw[: len(raw) // 4 * 4].decode(encoding, "replace")
             return encoding if '"' in text and ("jsonrpc" in text or "method" in text) else ""
     return ""
+
+
+def _page_of_a_gateway(event: NonMessage, http: HttpExchange) -> bool:
+    status = http.status or 0
+    return status in (401, 403, 404, 429) or status >= 500 or event.raw.lstrip()[:1] == b"<"
 
 
 def _as_long_as_said(event: NonMessage, http: HttpExchange) -> bool:

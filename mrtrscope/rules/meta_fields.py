@@ -13,7 +13,7 @@ from mrtrscope.link.facts import (
     MODERN,
     UNKNOWN,
 )
-from mrtrscope.link.processes import DISCOVER, LISTEN
+from mrtrscope.link.processes import DISCOVER, LISTEN, RECOGNISED
 from mrtrscope.link.servers import SERVER_INFO
 from mrtrscope.rules import said
 from mrtrscope.rules.context import Context, Finding
@@ -158,7 +158,8 @@ def incomplete_request_accepted(answer: Message, ctx: Context) -> Iterator[Findi
     """A request without version or capabilities is not refused as the revision says.
 
     Why it matters: a server that guesses what the client can do asks questions that nobody can answer.
-    Cannot tell: a request without any sign of being modern may be served under an older revision. Which check comes
+    Cannot tell: a request without any sign of being modern may be served under an older revision, and a server that
+    never showed this one may know nothing of it. Which check comes
     first is not said, so the error for a header or a version that is wrong too, or for an unknown method, is accepted.
     """
     exchange = ctx.exchange
@@ -171,6 +172,8 @@ def incomplete_request_accepted(answer: Message, ctx: Context) -> Iterator[Findi
     http = answer.http
     if answer.kind == "error" and http is not None and _before_reading(http.status or 0):
         return
+    if not ctx.channel.facts.get("served") and said.code(answer) not in RECOGNISED:
+        return  # perhaps a server of an older revision, which does not look at _meta
     ctx.tested()
     also = [request]
     if answer.kind == "response":

@@ -139,9 +139,9 @@ def no_probe(request: Message, ctx: Context) -> Iterator[Finding]:
     ctx.tested()
     if request.method == DISCOVER:
         return
-    both = ctx.channel.initialized > 0 and not any(
-        p.first == DISCOVER for p in ctx.channel.processes.values()
-    )
+    others = ctx.channel.processes.values()
+    both = any(p.handshake and p.info and p.info == exchange.client.info for p in others)
+    both = both and not any(p.first == DISCOVER for p in others)
     yield ctx.finding(request, saw=request.method, expected=DISCOVER, level=None if both else "info")
 
 
