@@ -8,7 +8,7 @@ oddity -> rows (header, what it says, what the body says, where in the body). Ki
     version-absent, version-many, version-differs, method-absent, method-differs
     name-absent, name-differs, name-plain (unsafe, not encoded), name-form (a sentinel that is none), name-elsewhere
     param-absent, param-extra, param-differs, param-plain, param-form, param-unknown, param-range, param-exponent:
-    the same of Mcp-Param-* headers
+    the same of Mcp-Param-* headers; params: no oddity, the tool that is called asks for such headers
     bytes      characters that no header value may have       session, resume   Mcp-Session-Id, Last-Event-ID
     origin     a web page of somewhere else                   open   no credential of any kind, to a remote server
 
@@ -168,17 +168,19 @@ def _params(exchange: Exchange, sent: list[tuple[str, str]], head: Head) -> None
     if tool is None or not tool.definition.sound or not tool.definition.text:
         return
     known = set()
-    for name, path, kind in asked:
+    if asked:
+        head["params"] = []
+    for name, path, _ in asked:
         known.add(name.lower())
         header, text = by_name.get(name.lower(), (f"Mcp-Param-{name}", None))
-        _param(exchange, head, header, text, path, kind)
+        _param(exchange, head, header, text, path)
     for header, value in sent:
         if header.lower().removeprefix(PREFIX) not in known:
             _put(head, "param-unknown", header, printable(value))
 
 
 def _param(
-    exchange: Exchange, head: Head, header: str, text: str | None, path: tuple[str | int, ...], kind: str
+    exchange: Exchange, head: Head, header: str, text: str | None, path: tuple[str | int, ...]
 ) -> None:
     value = argument(exchange.arguments, path)
     where = pointer(path)

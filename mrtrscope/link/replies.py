@@ -3,6 +3,7 @@
 When the head of the answer is there (`headed`):
 
     type        a request got a 2xx that is neither JSON nor an event stream
+    stream      no oddity: the first event stream of this channel
     buffering   a stream without X-Accel-Buffering: no
     session     an Mcp-Session-Id for a modern request
     status      a notification or response got a 2xx or 3xx but no 202
@@ -57,8 +58,10 @@ def headed(http: HttpExchange, exchange: Exchange | None, known: bool) -> None:
             base = essence(kind) if kind is not None else ""
             if status == 202 or base not in ("application/json", "text/event-stream"):
                 _put(http, "type", kind)
-            elif base == "text/event-stream" and buffering.strip().lower() != "no":
-                _put(http, "buffering", buffering)
+            elif base == "text/event-stream":
+                _put(http, "stream", True)
+                if buffering.strip().lower() != "no":
+                    _put(http, "buffering", buffering)
         if session and exchange is not None and exchange.era == MODERN:
             _put(http, "session", True)
     elif (posted == "notification" or posted in ANSWERS) and status != 202 and 200 <= status < 400:

@@ -10,7 +10,8 @@ Remarks of exchanges (`link.remarks`):
     elsewhere   an answer: [channel, key] of another path of this origin where the same server answered
 
 `Channel.facts`: `opened`, True once a remote server served somebody without credentials, False when it is not remote;
-`whereabouts`, True once it was looked where else the server is.
+`whereabouts`, True once it was looked where else the server is; `minted`, True once it handed out a session id to a
+modern request; `streamed`, its first event stream.
 """
 
 from __future__ import annotations
@@ -76,7 +77,10 @@ class Web:
     def requested(self, channel: Channel, exchange: Exchange) -> None:
         """A client's request was linked."""
         http = exchange.http
-        if http is None or "old" in http.facts:
+        if http is None:
+            return
+        http.facts["method"] = exchange.method
+        if "old" in http.facts:
             return
         remote = False
         if "opened" not in channel.facts:
@@ -114,7 +118,7 @@ class Web:
                 http.facts["text"] = True
         elif type(event) is Signal:
             if event.what == HTTP_RESPONSE:
-                replies.headed(http, exchange, self._known(http))
+                self._headed(http, exchange)
             elif event.what == HTTP_END:
                 replies.ended(http, exchange)
                 if exchange is not None and exchange.answer is None:
@@ -122,10 +126,18 @@ class Web:
             elif event.what == SSE_EVENT and event.detail.get("event") == "endpoint":
                 self._endpoint(http, event.detail.get("data"))
 
-    def _known(self, http: HttpExchange) -> bool:
-        """Whether MCP was spoken on its channel before; asked about what is no POST."""
-        channel = self._sessions.channels.get(http.channel) if http.method != "POST" else None
-        return channel is not None and channel.modern + channel.legacy > 0
+    def _headed(self, http: HttpExchange, exchange: Exchange | None) -> None:
+        channel = self._sessions.channels.get(http.channel)
+        known = channel is not None and channel.modern + channel.legacy > 0
+        replies.headed(http, exchange, known)
+        reply = http.facts.get("reply")
+        if reply is not None and channel is not None:
+            if "session" in reply:
+                channel.facts["minted"] = True
+            if "stream" in reply and channel.facts.setdefault("streamed", http.key) != http.key:
+                del reply["stream"]
+                if not reply:
+                    del http.facts["reply"]
 
     # -- the older transport
 

@@ -17,7 +17,7 @@ RULES = registry.load()
 
 # Areas that have no rules yet. This list only shrinks: take an area out when its rules come.
 NOT_BUILT = {
-    "auth", "caching", "cancel", "capability", "completion", "discover", "elicitation", "era", "error", "http",
+    "auth", "caching", "cancel", "capability", "completion", "discover", "elicitation", "era", "error",
     "icons", "jsonrpc", "legacy", "logging", "meta", "pagination", "progress", "prompts", "resources", "result",
     "roots", "sampling", "schema", "stdio", "subscriptions", "tasks", "tools", "version",
 }  # fmt: skip
