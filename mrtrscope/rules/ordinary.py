@@ -18,14 +18,15 @@ _READ = frozenset({"uri", "_meta", "inputResponses", "requestState"})
 _PAGE = frozenset({"cursor", "_meta"})
 _META = frozenset({"_meta"})
 _RESULT = frozenset({"content", "_meta", "resultType", "isError"})
+_RICH = frozenset({"contents", "messages", "resourceTemplates", "resources", "structuredContent"})
 _EMPTY = frozenset({"_meta", "resultType"})
 _PROGRESS = frozenset({"progressToken", "progress", "total", "message", "_meta"})
 _NUMBER = (int, float)
 
 
 def plain_text(result: dict[str, Any]) -> bool:
-    """The result has no content blocks but bare texts, and nothing structured."""
-    if "structuredContent" in result:
+    """The result has no content blocks but bare texts, nothing structured, and no list of things with a URI."""
+    if not _RICH.isdisjoint(result):
         return False
     content = result.get("content")
     if content is None:

@@ -155,11 +155,13 @@ def _named(info: Any) -> bool:
 
 
 def _plain(capabilities: dict[str, Any]) -> bool:
-    """Only members of this revision, each an object of objects, and sound extension identifiers."""
+    """Only members of this revision, each an object of objects; a mode to be asked in; sound extension identifiers."""
     for name, value in capabilities.items():
         if name not in ("roots", "sampling", "elicitation", "extensions", "experimental"):
             return False
         if type(value) is not dict or not all(type(v) is dict for v in value.values()):
+            return False
+        if name == "elicitation" and value and "form" not in value and "url" not in value:
             return False
         if name == "extensions" and any(keys.faults(key) or "/" not in key for key in value):
             return False
