@@ -21,6 +21,8 @@ KEPT = 1 << 12  # bytes of a non-message that are kept
 BATCH_LIMIT = 100_000  # elements of one batch that are read
 FOLLOWERS = 1000  # values behind the first that are read from one text
 
+BEHIND = ("trailing-data", "behind another message in one text")
+
 _LENGTH_HEADER = re.compile(rb"\s*content-(?:length|type)\s*:", re.I)
 
 Place = dict[str, int] | None
@@ -203,7 +205,7 @@ def read(
             return found
         raw = rest
         body, oddities, why, rest = jsonrpc.parse(raw)
-        oddities = (*oddities, ("trailing-data", f"behind {len(found)} in one text"))
+        oddities = (*oddities, BEHIND)
     spot.part += len(found)
     found.append(non_message(origin, spot, raw, _why(raw, body, why, rest), ABSENT if rest else body, counts))
     return found

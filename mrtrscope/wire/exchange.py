@@ -20,7 +20,7 @@ from typing import Any
 
 from mrtrscope.frames import C2S, S2C
 from mrtrscope.wire import jsonrpc
-from mrtrscope.wire.cutter import Origin, Text, fill, non_message, read, signal
+from mrtrscope.wire.cutter import BEHIND, Origin, Text, fill, non_message, read, signal
 from mrtrscope.wire.events import (
     ABSENT,
     HTTP_END,
@@ -196,7 +196,7 @@ class Flow:
         text = bytes(body.kept.strip(_WHITE))
         if not text:
             return
-        odd = (("trailing-data", "behind others in one text"),) if body.read else ()
+        odd = (BEHIND,) if body.read else ()
         if not is_json(self.kind):
             if not sure_of_end:
                 return

@@ -85,7 +85,7 @@ class HttpReader:
     @property
     def needed(self) -> int:
         """Position of the earliest byte that a later piece may begin with."""
-        return self._begin if self.state is LOST else self._position
+        return self._begin if self.state == LOST else self._position
 
     def feed(self, data: bytes) -> list[Piece]:
         """What these bytes complete."""

@@ -34,6 +34,7 @@ Parsed = tuple[Any, Oddities, str, bytes]
 
 _STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.S)
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+_NO_CHARACTER = re.compile("[\udc80-\udcff]")
 _NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
 _WHITE = b" \t\r\n"
@@ -84,11 +85,13 @@ def _parse_slowly(text: bytes) -> Parsed:
         text = text[3:]
     if depth(text) > MAX_DEPTH:
         return ABSENT, (*oddities, ("too-deep", "")), "too-deep", b""
+    wrong = -1
     try:
         source = text.decode()
     except UnicodeDecodeError as error:
-        oddities.append(("invalid-utf8", f"byte {error.start}"))
-        source = text.decode("utf-8", "replace")
+        # One character for each byte that is none, so that the text behind the value can be told as it was.
+        wrong, kept = error.start, text.decode("utf-8", "surrogateescape")
+        source = _NO_CHARACTER.sub("\ufffd", kept)
     notes = _Notes()
     decoder = json.JSONDecoder(
         object_pairs_hook=notes.pairs,
@@ -99,7 +102,12 @@ def _parse_slowly(text: bytes) -> Parsed:
     try:
         value, end = decoder.raw_decode(source, len(source) - len(source.lstrip(" \t\r\n")))
     except (ValueError, RecursionError):
+        if wrong >= 0:
+            oddities.append(("invalid-utf8", f"byte {wrong}"))
         return ABSENT, tuple(oddities), "not-json", b""
+    rest = (source if wrong < 0 else kept)[end:].lstrip(" \t\r\n").encode("utf-8", "surrogateescape")
+    if 0 <= wrong < len(text) - len(rest):
+        oddities.append(("invalid-utf8", f"byte {wrong}"))
     oddities += notes.oddities(value)
     if _SURROGATE.search(source):
         try:
@@ -108,8 +116,7 @@ def _parse_slowly(text: bytes) -> Parsed:
             oddities.append(("lone-surrogate", ""))
         except (ValueError, RecursionError):
             pass
-    rest = source[end:].lstrip(" \t\r\n")
-    return value, tuple(oddities), "", rest.encode("utf-8", "replace")
+    return value, tuple(oddities), "", rest
 
 
 class _Notes:
@@ -240,7 +247,7 @@ def wide_id(value: Any) -> bool:
 
 def elements(text: bytes) -> list[bytes]:
     """The texts of the elements of a JSON array that was read before; [] when they cannot be told apart."""
-    source = text.decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
+    source = text.decode("utf-8", "surrogateescape").lstrip("\ufeff \t\r\n")
     decoder = json.JSONDecoder(parse_int=len, parse_float=len)
     found: list[bytes] = []
     at, size = 1, len(source)
@@ -251,7 +258,7 @@ def elements(text: bytes) -> list[bytes]:
             if at >= size or source[at] == "]":
                 return found
             _, end = decoder.raw_decode(source, at)
-            found.append(source[at:end].encode("utf-8", "replace"))
+            found.append(source[at:end].encode("utf-8", "surrogateescape"))
             at = end
     except (ValueError, RecursionError):
         return []

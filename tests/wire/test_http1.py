@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mrtrscope import snapshot
 from mrtrscope.wire.http1 import DATA, END, HEAD, JUNK, HttpReader
 
 from .tools import CHUNKINGS, answer, chunked, post
@@ -247,6 +248,14 @@ def test_positions_are_those_of_the_stream() -> None:
         assert b"".join(text[p.begin : p.end] for p in pieces if p.what == DATA) == b"abcde"
         assert [text[p.begin : p.end] for p in pieces if p.what == JUNK] == [b"!!\n"]
         assert [text[p.end - 1 : p.end] for p in pieces if p.what == END] == [b"c", b"e"]
+
+
+def test_a_checkpoint_while_nothing_can_be_read() -> None:
+    reader = HttpReader()
+    reader.feed(b"junk junk junk" + b"x" * 5000 + b"\n")
+    again = snapshot.load(snapshot.dump(reader, {}), {})
+    assert again.needed == reader.needed == 0
+    assert next((p.what, p.begin, p.end) for p in again.feed(post(b""))) == (JUNK, 0, 5015)
 
 
 def test_junk_does_not_fill_the_memory() -> None:

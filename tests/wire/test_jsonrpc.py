@@ -72,6 +72,12 @@ def test_what_is_no_json(text) -> None:
     assert parse(text.encode())[2] == "not-json"
 
 
+def test_bad_utf8_behind_the_value_is_not_of_the_value() -> None:
+    assert parse(b'{"a":1} \xff\xc3(') == ({"a": 1}, (), "", b"\xff\xc3(")
+    assert parse(b'{"a":"\xff"} \xff') == ({"a": "\ufffd"}, (("invalid-utf8", "byte 6"),), "", b"\xff")
+    assert parse(b"\xff")[1:] == ((("invalid-utf8", "byte 0"),), "not-json", b"")
+
+
 def test_text_behind_the_value_is_handed_back() -> None:
     assert parse(b'{"a":1}\r\n {"b":2}\n') == ({"a": 1}, (), "", b'{"b":2}\n')
     assert parse(b"42 is the answer")[::3] == (42, b"is the answer")
@@ -167,6 +173,7 @@ def test_in_an_http_error_only_what_surely_is_json_rpc_counts() -> None:
 def test_elements_of_an_array_as_they_were_written() -> None:
     text = b' \t[ {"a" :1.0} ,[2],\n"x]" , null,{"b":"\\u0041"}]\n'
     assert elements(text) == [b'{"a" :1.0}', b"[2]", b'"x]"', b"null", b'{"b":"\\u0041"}']
+    assert elements(b'["\xff", "\xc3\xa9"]') == [b'"\xff"', b'"\xc3\xa9"']
     assert elements(b"[]") == []
     assert elements(b"[" + b"7" * 5000 + b",1]") == [b"7" * 5000, b"1"]
 
