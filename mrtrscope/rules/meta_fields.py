@@ -11,6 +11,7 @@ from mrtrscope.link.facts import (
     META_CLIENT_INFO,
     META_VERSION,
     MODERN,
+    MODERN_SINCE,
     UNKNOWN,
 )
 from mrtrscope.link.processes import DISCOVER, LISTEN, RECOGNISED
@@ -265,16 +266,11 @@ def _missing(request: Message) -> list[str]:
 
 def _fitting(request: Message, version: str, missing: list[str]) -> set[int]:
     """Codes that a server may answer with."""
-    codes = {-32602, -32601}
-    if "protocolVersion" in missing:
-        codes |= {-32020, -32022}
-    else:
-        http = request.http
-        if http is not None and http.request_header("mcp-protocol-version") != request.meta[META_VERSION]:
-            codes.add(-32020)
-        if version != "2026-07-28":
-            codes.add(-32022)
-    return codes
+    http, codes = request.http, {-32602, -32601}
+    header = http.request_header("mcp-protocol-version") if http is not None else None
+    if "protocolVersion" in missing or (http is not None and header != request.meta[META_VERSION]):
+        codes.add(-32020)
+    return codes if version == MODERN_SINCE else codes | {-32022}
 
 
 def _before_reading(status: int) -> bool:

@@ -44,8 +44,8 @@ def no_result_type(answer: Message, ctx: Context) -> Iterator[Finding]:
     """A result has no resultType.
 
     Why it matters: without it a question cannot be told from a final result.
-    Cannot tell: the era is that of the request. A server that never shows one is probably of an older revision and does
-    not read what the request says; that is reported once.
+    Cannot tell: the era is that of the request. A server that never shows one, and had a handshake or does not know
+    server/discover, is of an older revision and does not read what the request says; that is reported once.
     """
     if answer.kind != "response" or ctx.exchange is None or answer is not ctx.exchange.answer:
         return
@@ -55,8 +55,10 @@ def no_result_type(answer: Message, ctx: Context) -> Iterator[Finding]:
     if type(value) is str:
         yield from _inner(answer, ctx)
         return
-    typed = ctx.channel.facts.get("typed")
-    if value is ABSENT and not typed and not ctx.first():
+    facts = ctx.channel.facts
+    typed = facts.get("typed")
+    older = ctx.channel.initialized > 0 or "discover_refused" in facts
+    if value is ABSENT and not typed and older and not ctx.first():
         return
     hint = "" if typed else "; none before had one: perhaps the server speaks an older revision"
     text = ("the result has no resultType" if value is ABSENT else "resultType is no string") + hint
