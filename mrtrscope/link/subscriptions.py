@@ -2,6 +2,8 @@
 
 The one of a request is `Exchange.remarks["listen"]`. `Channel.facts["listening"]` has the last `KEPT` of each process
 (stdio; by `Peer.id`, then id_text), or of the channel (HTTP; under "", by key, those that are open).
+`Channel.facts["unannounced"]`: [notification, `Mark` of a list, key of the list before it, t of that], lists that
+differ though nothing was announced while somebody listened; the last few. `["announced"]`: when each kind was last.
 """
 
 from __future__ import annotations
@@ -10,13 +12,19 @@ from typing import Any
 
 from mrtrscope.link.canonical import canonical
 from mrtrscope.link.facts import MODERN, Exchange
+from mrtrscope.link.listings import LISTS as LISTINGS
+from mrtrscope.link.listings import newest
+from mrtrscope.link.marks import mark
+from mrtrscope.link.memory import Memory
+from mrtrscope.link.offers import offered
 from mrtrscope.link.processes import LISTEN
 from mrtrscope.link.remarks import remark
 from mrtrscope.link.session import Channel
 from mrtrscope.wire.events import ABSENT, Message
 from mrtrscope.wire.jsonrpc import id_text
 
-KEPT, PEERS, URIS = 256, 64, 1024
+KEPT, PEERS, URIS, UNANNOUNCED = 256, 64, 1024, 16
+SETTLES = 5_000_000  # µs after which a change is no longer announced in time; ours
 SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
 ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
 CANCELLED = "notifications/cancelled"
@@ -78,7 +86,10 @@ class Listen:
 
 
 class Subscriptions:
-    """Keeps them; it has no state but what stands in `Channel.facts` and in remarks."""
+    """Keeps them, in `Channel.facts` and in remarks."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
 
     def requested(self, channel: Channel, exchange: Exchange) -> None:
         """A client's request was linked."""
@@ -98,6 +109,15 @@ class Subscriptions:
 
     def told(self, channel: Channel, message: Message, exchange: Exchange | None) -> None:
         """A notification of the server."""
+        if message.method not in TYPES and "listening" not in channel.facts:
+            return
+        if message.method in TYPES:
+            channel.facts.setdefault("announced", {})[message.method] = message.t
+        if "unannounced" in channel.facts and message.method in TYPES:
+            rows = channel.facts["unannounced"]
+            channel.facts["unannounced"] = [
+                r for r in rows if r[0] != message.method or message.t - r[1].t > SETTLES
+            ]
         if "listening" not in channel.facts:
             return
         found = listen_of_notification(channel, message, exchange)
@@ -111,6 +131,33 @@ class Subscriptions:
                 found.acked = Filter(message.params.get("notifications"))
         elif found is not None and not found.ack and not found.early and not found.end:
             found.early = message.key
+
+    def list_before(self, exchange: Exchange, answer: Message) -> dict[str, Any] | None:
+        """The newest whole list that this client saw, asked before the answer is filed; None when it is no list."""
+        if exchange.method not in LISTINGS or answer.kind != "response" or exchange.dir != "c2s":
+            return None
+        return newest(self._memory, exchange, exchange.method)
+
+    def listed(self, channel: Channel, exchange: Exchange, answer: Message, before: dict[str, Any]) -> None:
+        """The answer was filed: does a whole list differ from the one before, and nobody said so?"""
+        now = newest(self._memory, exchange, exchange.method)
+        if now is None or now["key"] != answer.key or now["set"] == before["set"]:
+            return
+        method = LISTINGS[exchange.method][2]
+        if not before["client"].surely_same(exchange.client) or not announces(channel, exchange, method):
+            return
+        if exchange.era == MODERN and not any(
+            one.t < before["t"] and TYPES[method] in one.wanted.types
+            for one in open_ones(channel, exchange.request)
+        ):
+            return
+        if channel.facts.get("announced", {}).get(method, 0) > before["t"]:
+            return
+        rows = [
+            *channel.facts.get("unannounced", []),
+            [method, mark(answer), before["key"], before["t"]],
+        ]
+        channel.facts["unannounced"] = rows[-UNANNOUNCED:]
 
     def ended(self, channel: Channel, exchange: Exchange) -> None:
         """A subscription got an answer, was cancelled or cut off."""
@@ -157,6 +204,16 @@ def open_ones(channel: Channel, message: Message) -> list[Listen]:
     """Those of a stdio process that are open, or of an HTTP channel, whoever asked."""
     known: dict[str, Listen] = channel.facts.get("listening", {}).get(_peer(message), {})
     return [one for one in known.values() if not one.end]
+
+
+def announces(channel: Channel, exchange: Exchange, method: str) -> bool:
+    """Whether the server declared that it announces changes of this list, to whom it can: an older HTTP session needs
+    a stream of its own for that, so it does not count."""
+    if exchange.era != MODERN and exchange.http is not None:
+        return False
+    capabilities = offered(channel, exchange)
+    part = capabilities.get(method.split("/")[1]) if capabilities is not None else None
+    return type(part) is dict and part.get("listChanged") is True
 
 
 def other_type(one: Any, other: Any) -> bool:

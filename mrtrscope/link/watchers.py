@@ -6,6 +6,7 @@ Each of them keeps facts for rules; the linker calls these four methods for all 
 from __future__ import annotations
 
 from mrtrscope.link.facts import Exchange
+from mrtrscope.link.logs import Logs
 from mrtrscope.link.memory import Memory
 from mrtrscope.link.offers import Offers
 from mrtrscope.link.session import Channel, Sessions
@@ -21,7 +22,8 @@ class Watchers:
         self._sessions = sessions
         self.offers = Offers(memory)
         self.web = Web(memory, sessions)
-        self.subscriptions = Subscriptions()
+        self.subscriptions = Subscriptions(memory)
+        self.logs = Logs()
 
     def posted(self, message: Message) -> None:
         """A client's message of any kind came by HTTP."""
@@ -31,25 +33,32 @@ class Watchers:
         """A request of either side was linked."""
         self.offers.requested(channel, exchange)
         if exchange.dir == "c2s":
+            self.logs.requested(channel, exchange)
             self.subscriptions.requested(channel, exchange)
             self.web.requested(channel, exchange)
 
     def answered(self, channel: Channel, exchange: Exchange, answer: Message) -> None:
         """The first final answer to a request of either side."""
+        before = self.subscriptions.list_before(exchange, answer)
         self.offers.answered(channel, exchange, answer)
+        if before is not None:
+            self.subscriptions.listed(channel, exchange, answer, before)
         if exchange.dir == "c2s":
             self.web.answered(channel, exchange, answer)
 
     def ended(self, channel: Channel, exchange: Exchange) -> None:
         """An exchange was answered, cancelled, or cut off."""
         if exchange.dir == "c2s":
+            self.logs.ended(channel, exchange)
             self.subscriptions.ended(channel, exchange)
 
     def told(self, channel: Channel, message: Message, exchange: Exchange | None) -> None:
         """A notification of either side but cancellations; `exchange`: what it belongs to."""
         self.offers.heard(message)
         if message.dir == "s2c":
+            self.logs.told(channel, message, exchange)
             self.subscriptions.told(channel, message, exchange)
+            self.web.notified(message, exchange)
 
     def heard(self, event: Signal | NonMessage, exchange: Exchange | None) -> None:
         """A signal, or text that is no message; `exchange`: that of its HTTP exchange."""
