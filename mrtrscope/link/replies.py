@@ -7,6 +7,7 @@ When the head of the answer is there (`headed`):
     buffering   a stream without X-Accel-Buffering: no
     session     an Mcp-Session-Id for a modern request
     status      a notification or response got a 2xx or 3xx but no 202
+    icon        no oddity: the request was for an icon; see `link.icons`
     verb        another method than POST was used on an MCP endpoint
 
 and when the exchange ended (`ended`):

@@ -1,6 +1,6 @@
 """What HTTP says around the messages: heads, answers, requests that are sent again. The linker calls it for each.
 
-    heads, replies   `HttpExchange.facts`, see those modules
+    heads, replies   `HttpExchange.facts`, see those modules; also `caching` and `icons`, which belong to it
 
 Remarks of exchanges (`link.remarks`):
 
@@ -22,9 +22,12 @@ from typing import Any
 from urllib.parse import urljoin
 
 from mrtrscope.link import replies
+from mrtrscope.link.caching import Caching, cacheable
 from mrtrscope.link.canonical import canonical
 from mrtrscope.link.facts import MODERN, Client, Exchange
 from mrtrscope.link.heads import PARAMS, PREFIX, head_of, look
+from mrtrscope.link.icons import Icons
+from mrtrscope.link.listings import LISTS
 from mrtrscope.link.memory import Memory, digest
 from mrtrscope.link.origins import loopback, split
 from mrtrscope.link.pairing import CUT, end_of
@@ -35,6 +38,7 @@ from mrtrscope.link.session import Channel, Sessions
 from mrtrscope.link.tools import CALL, LIST
 from mrtrscope.wire.events import (
     HTTP_END,
+    HTTP_REQUEST,
     HTTP_RESPONSE,
     SSE_EVENT,
     HttpExchange,
@@ -44,6 +48,8 @@ from mrtrscope.wire.events import (
 )
 
 KEPT = 1024
+OFFER_ICONS = frozenset({"initialize", "server/discover", *LISTS})
+CHANGES = frozenset({"notifications/resources/updated", *(entry[2] for entry in LISTS.values())})
 FORGOTTEN = 600_000_000  # microseconds after which nobody sends a lost request again
 MISMATCH = -32020
 GATEWAYS = (502, 504)
@@ -60,6 +66,8 @@ class Web:
     def __init__(self, memory: Memory, sessions: Sessions) -> None:
         self._memory = memory
         self._sessions = sessions
+        self.caching = Caching(memory)
+        self.icons = Icons(memory)
         self.old: OrderedDict[str, bool] = OrderedDict()
         self.refused: OrderedDict[str, dict[str, Any]] = OrderedDict()
         self.lost: OrderedDict[str, list[Any]] = OrderedDict()
@@ -77,6 +85,10 @@ class Web:
     def requested(self, channel: Channel, exchange: Exchange) -> None:
         """A client's request was linked."""
         http = exchange.http
+        if cacheable(exchange) and exchange.method != CALL:
+            self.caching.requested(exchange)
+        if '"icons"' in exchange.client.info:
+            self.icons.offered(exchange.request, exchange.method, "")
         if http is None:
             return
         http.facts["method"] = exchange.method
@@ -96,6 +108,11 @@ class Web:
     def answered(self, channel: Channel, exchange: Exchange, answer: Message) -> None:
         """The first final answer to it."""
         http = exchange.http
+        if exchange.dir == "c2s":
+            if cacheable(exchange):
+                self.caching.answered(exchange, answer)
+            if exchange.method in OFFER_ICONS and b'"icons"' in answer.raw:
+                self.icons.offered(answer, exchange.method, exchange.client.host)
         if http is None:
             return
         if answer.kind != "response":
@@ -107,6 +124,11 @@ class Web:
         if exchange.era == MODERN and "whereabouts" not in channel.facts:
             self._whereabouts(channel, exchange, answer)
 
+    def notified(self, message: Message, exchange: Exchange | None) -> None:
+        """A notification; `exchange` is the request on whose stream it came, or the subscription."""
+        if message.method in CHANGES:
+            self.caching.announced(message, exchange)
+
     def heard(self, event: Signal | NonMessage, exchange: Exchange | None) -> None:
         """A signal or text of HTTP."""
         http = event.http
@@ -117,7 +139,10 @@ class Web:
             else:
                 http.facts["text"] = True
         elif type(event) is Signal:
-            if event.what == HTTP_RESPONSE:
+            if event.what == HTTP_REQUEST:
+                if self.icons.named:
+                    self.icons.requested(http)
+            elif event.what == HTTP_RESPONSE:
                 self._headed(http, exchange)
             elif event.what == HTTP_END:
                 replies.ended(http, exchange)
@@ -130,6 +155,9 @@ class Web:
         channel = self._sessions.channels.get(http.channel)
         known = channel is not None and channel.modern + channel.legacy > 0
         replies.headed(http, exchange, known)
+        if "icon" in http.facts:
+            self.icons.redirected(http)
+            http.facts.setdefault("reply", {})["icon"] = True
         reply = http.facts.get("reply")
         if reply is not None and channel is not None:
             if "session" in reply:

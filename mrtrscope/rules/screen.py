@@ -151,6 +151,7 @@ def _named(info: Any) -> bool:
         and type(info.get("name")) is str
         and type(info.get("version")) is str
         and "websiteUrl" not in info
+        and "icons" not in info
     )
 
 
