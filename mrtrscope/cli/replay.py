@@ -12,12 +12,12 @@ import click
 from mrtrscope.cli.common import CannotRead, capture_argument, epilog, say
 
 
-@click.group()
+@click.group(epilog=epilog("mrtrscope replay serve captures/sample-stdio --stdio"))
 def replay() -> None:
     """Play one side of a capture to a live peer."""
 
 
-@replay.command(epilog=epilog("mrtrscope replay serve captures/sample-stdio --stdio < /dev/null"))
+@replay.command(epilog=epilog("mrtrscope replay serve captures/sample-stdio --stdio"))
 @capture_argument
 @click.option("--stdio", is_flag=True, help="Serve on standard input and output.")
 @click.option(
@@ -85,11 +85,10 @@ async def _serve(serving: object, listen: str | None) -> int:
     except asyncio.CancelledError:
         pass
     except OSError as error:
-        raise click.UsageError(
-            f"cannot serve on {listen}: {os.strerror(error.errno or 0)}; choose another"
-        ) from error
+        why = os.strerror(error.errno) if error.errno else str(error)
+        raise click.UsageError(f"cannot serve on {listen}: {why}") from error
     finally:
         await serving.close()
-        for line in serving.summary():
-            say(line)
+    for line in serving.summary():
+        say(line)
     return 0

@@ -13,6 +13,7 @@ from mrtrscope.wire.events import ABSENT, Message
 
 SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
 ASK_TIMEOUT = 300.0  # seconds that a client may take to answer a server's own request
+NAMED = 1000  # misses that are kept in words
 
 
 class Talk(Protocol):
@@ -33,14 +34,15 @@ class Player:
 
     speed      1.0: times as recorded, 2.0: twice as fast, 0: no waiting
     upstream   where what the recording lacks is sent, None: it is a miss
-    misses     what was asked for in vain, in words, in order
+    misses     what was asked for in vain, in words, with how often; `missed` counts all of them
     """
 
     def __init__(self, stand: Stand, speed: float = 0.0, upstream: Upstream | None = None) -> None:
         self._stand = stand
         self._speed = speed
         self._upstream = upstream
-        self.misses: list[str] = []
+        self.misses: dict[str, int] = {}
+        self.missed = 0
         self.answered = 0
 
     async def answer(
@@ -54,9 +56,7 @@ class Player:
         try:
             step = self._stand.begin(method, params, client)
         except Refused as refused:
-            if (
-                self._upstream is not None
-            ):  # a state that the real server issued, in answer to an earlier miss
+            if self._upstream is not None:  # maybe issued by the real server, in answer to an earlier miss
                 return await self._upstream(request, talk), None
             return _error(id, refused.error), None
         except Miss as miss:
@@ -64,14 +64,18 @@ class Player:
                 return await self._upstream(request, talk), None
             if method == "ping":
                 return {"jsonrpc": "2.0", "id": id, "result": {}}, None
-            self.misses.append(str(miss))
+            self._note(str(miss))
             return _error(id, miss.error), None
         waited = 0
         for after, what in step.script():
             await self._until(after - waited)
             waited = after
             if isinstance(what, Exchange):
-                await asyncio.wait_for(talk.ask(_anew(what.request)), ASK_TIMEOUT)
+                try:
+                    await asyncio.wait_for(talk.ask(_anew(what.request)), ASK_TIMEOUT)
+                except TimeoutError:
+                    words = f"no answer to {what.method} within {ASK_TIMEOUT:g} s"
+                    return _error(id, {"code": -32603, "message": words}), step
             elif (note := _renamed(what, params, id)) is not None:
                 await talk.send(note)
         await self._until(step.took - waited)
@@ -83,6 +87,11 @@ class Player:
         self._stand.played(step, client)
         self.answered += 1
         return {**answer.body, "id": id}, step
+
+    def _note(self, miss: str) -> None:
+        self.missed += 1
+        if miss in self.misses or len(self.misses) < NAMED:
+            self.misses[miss] = self.misses.get(miss, 0) + 1
 
     async def _until(self, microseconds: int) -> None:
         if self._speed > 0 and microseconds > 0:

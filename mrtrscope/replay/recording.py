@@ -6,6 +6,7 @@ disagree about which request took up which question. The whole recording is held
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,11 @@ from mrtrscope.sources import open_source
 from mrtrscope.wire.events import Message, NonMessage, Signal
 from mrtrscope.wire.reader import Reader
 
+# What exporters put in the place of a credential: digests, stars, the words for it.
+SCRUBBED = re.compile(
+    r"(?i)redacted|scrubbed|hidden|removed|masked|filtered|\*{3}|…|‹|^<.*>$|^(bearer|basic)? ?x{4,}$|^(sha|blake2b)\w*:"
+)
+
 
 class Step:
     """One request of the recorded client, and what came back.
@@ -26,9 +32,10 @@ class Step:
     notes      notifications of the server on it, in order     asked   the server's own (2025-11-25) requests in it
     parent     the step whose question this one answers, None for the first of an operation
     number     running number of the request in the recording, 0-based, in order of time
+    op         the operation, "op7", as `mrtrscope list` numbers it
     """
 
-    __slots__ = ("asked", "children", "exchange", "notes", "number", "parent")
+    __slots__ = ("asked", "children", "exchange", "notes", "number", "op", "parent")
 
     def __init__(self, exchange: Exchange, number: int) -> None:
         self.exchange = exchange
@@ -37,6 +44,7 @@ class Step:
         self.asked: list[Exchange] = []
         self.children: list[Step] = []
         self.parent: Step | None = None
+        self.op = ""
 
     @property
     def params(self) -> dict[str, Any]:
@@ -67,7 +75,12 @@ class Step:
 
 
 def request_key(method: str, params: dict[str, Any]) -> str:
-    """Method and params, less what a new client may say otherwise: `_meta`, and the answers and state of a retry."""
+    """Method and params, less what a new client may say otherwise: `_meta`, and the answers and state of a retry.
+
+    A handshake says nothing but who the client is, what it can and what it wants to speak: all are equal.
+    """
+    if method == "initialize":
+        return method
     kept = {k: v for k, v in params.items() if k not in ("_meta", "inputResponses", "requestState")}
     if not kept.get("arguments", True):
         del kept["arguments"]  # absent and empty mean the same
@@ -102,17 +115,28 @@ class Recording:
         return cls(collector.joined(), trouble, collector.scrubbed)
 
 
+def _is_scrubbed(exchange: Exchange) -> bool:
+    """Whether a credential was taken out of the head of this request: a stand-in is where it was."""
+    http = exchange.http
+    value = http.request_header("authorization") if http is not None else None
+    return value is not None and SCRUBBED.search(value) is not None
+
+
 class _Collector:
     """A sink of the linker that keeps everything."""
 
     def __init__(self) -> None:
         self._steps: dict[str, Step] = {}
         self._by_answer: dict[str, Step] = {}
+        self._requests: list[Exchange] = []
         self.scrubbed = False
 
     def message(self, message: Message, role: str, exchange: Exchange | None, operation: str) -> None:
         if exchange is None:
             return
+        if role == "request":
+            self._requests.append(exchange)
+            self.scrubbed = self.scrubbed or _is_scrubbed(exchange)
         if exchange.dir == "s2c":
             if role == "request":
                 self._ask(exchange)
@@ -148,7 +172,17 @@ class _Collector:
             if parent is not None and parent.exchange.method == step.exchange.method:
                 step.parent = parent
                 parent.children.append(step)
+        self._number()
         return list(self._steps.values())
+
+    def _number(self) -> None:
+        first: dict[str, tuple[int, str, int, int]] = {}
+        for exchange in self._requests:
+            key = exchange.operation.key
+            first[key] = min(first.get(key, exchange.request.order), exchange.request.order)
+        ranks = {key: f"op{n}" for n, key in enumerate(sorted(first, key=first.__getitem__), 1)}
+        for step in self._steps.values():
+            step.op = ranks[step.exchange.operation.key]
 
     def event(self, event: NonMessage | Signal, exchange: Exchange | None) -> None:
         pass

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from collections import OrderedDict
 from typing import Any
 
 from tornado.httpserver import HTTPServer
@@ -21,6 +22,7 @@ from mrtrscope.wire.jsonrpc import id_text, parse
 # HTTP status of an error whose recording has none (stdio), or that is ours; see basic/transports/streamable-http.
 STATUS = {-32700: 400, -32600: 400, -32601: 404, -32020: 400, -32021: 400, -32022: 400}
 BODY_LIMIT = 1 << 26
+SESSIONS = 10_000  # that are remembered; the oldest are forgotten, as if they had ended
 
 
 class HttpServer:
@@ -30,7 +32,7 @@ class HttpServer:
         self.player = player
         self.posts = posts
         self.asked: dict[str, asyncio.Future[dict[str, Any]]] = {}
-        self.sessions: set[str] = set()
+        self.sessions: OrderedDict[str, None] = OrderedDict()
         self.running: dict[tuple[str, str], asyncio.Task[Any]] = {}
         self.base = ""
         self._server: HTTPServer | None = None
@@ -88,7 +90,7 @@ class _Handler(RequestHandler):
         self._record_request()
         session = self.request.headers.get("Mcp-Session-Id", "")
         known = session in self._owner.sessions
-        self._owner.sessions.discard(session)
+        self._owner.sessions.pop(session, None)
         await self._finish(200 if known else 404, None)
 
     def on_connection_close(self) -> None:
@@ -121,7 +123,9 @@ class _Handler(RequestHandler):
         step = played[0][1]
         if requests[0]["method"] == "initialize" and "result" in responses[0]:
             session = secrets.token_hex(16)
-            self._owner.sessions.add(session)
+            self._owner.sessions[session] = None
+            if len(self._owner.sessions) > SESSIONS:
+                self._owner.sessions.popitem(last=False)
             self.set_header("Mcp-Session-Id", session)
         if self._stream or (step is not None and _streamed(step) and not batch):
             for response in responses:
@@ -178,8 +182,11 @@ class _Handler(RequestHandler):
         id = f"replay-{secrets.token_hex(4)}"
         answer: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         self._owner.asked[id_text(id) or ""] = answer
-        await self.send({**message, "id": id})
-        return await answer
+        try:
+            await self.send({**message, "id": id})
+            return await answer
+        finally:
+            self._owner.asked.pop(id_text(id) or "", None)
 
     # -- ends, and the record
 

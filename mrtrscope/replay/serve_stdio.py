@@ -50,7 +50,7 @@ class StdioServer:
                 self._take(line.data)
         for line in splitter.finish():
             self._take(line.data)
-        for answer in self._asked.values():
+        for answer in list(self._asked.values()):
             answer.cancel()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
         self._lines.ended()
@@ -96,5 +96,9 @@ class StdioServer:
         self._next += 1
         answer: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         self._asked[id_text(self._next) or ""] = answer
-        await self.send({**message, "id": self._next})
-        return await answer
+        key = id_text(self._next) or ""
+        try:
+            await self.send({**message, "id": self._next})
+            return await answer
+        finally:
+            self._asked.pop(key, None)

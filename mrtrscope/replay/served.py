@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import time
 from typing import Any
@@ -24,6 +25,7 @@ class Lines:
     def __init__(self, journal: Journal | None, number: int = 0) -> None:
         self._journal = journal
         self._in, self._out = f"{number}i", f"{number}o"
+        self._add(self._in, OPEN, b"{}")
 
     def came(self, data: bytes) -> None:
         """From the client to the server."""
@@ -42,12 +44,15 @@ class Lines:
             self._journal.append(lane, kind, time.monotonic_ns(), data)
 
 
-class Posts:
-    """The journal of an HTTP server or client: one number an exchange."""
+_numbers = itertools.count(1)
 
-    def __init__(self, journal: Journal | None) -> None:
+
+class Posts:
+    """The journal of an HTTP server or client: one number an exchange, unique among all that share the journal."""
+
+    def __init__(self, journal: Journal | None, conn: int = 0) -> None:
         self._journal = journal
-        self._last = 0
+        self._conn = conn
 
     def request(
         self,
@@ -61,9 +66,9 @@ class Posts:
         body: bytes,
     ) -> int:
         """A request that is complete; gives the number of its exchange."""
-        self._last += 1
-        number, lane = self._last, f"{self._last}q"
-        self._add(lane, OPEN, {"conn": conn, "client": client, "upstream": upstream})
+        number = next(_numbers)
+        lane = f"{number}q"
+        self._add(lane, OPEN, {"conn": conn or self._conn, "client": client, "upstream": upstream})
         self._add(
             lane,
             HEAD,

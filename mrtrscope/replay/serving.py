@@ -18,6 +18,20 @@ from mrtrscope.replay.upstream import Upstream, connect
 SHOWN = 20  # misses named at the end
 
 
+class NotLoopback(OSError):
+    """An address that others than this machine could reach, or be."""
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host, as it stands in an address, is certainly this machine."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
 class Serving:
     """Plays a recording until its client is done or it is cancelled.
 
@@ -54,8 +68,8 @@ class Serving:
 
     async def http(self, host: str, port: int, say: Callable[[str], None]) -> None:
         """On a loopback address, until cancelled. OSError when it cannot listen there."""
-        if host != "localhost" and not ipaddress.ip_address(host).is_loopback:
-            raise OSError(13, "only loopback addresses are listened on")
+        if not is_loopback(host):
+            raise NotLoopback("only loopback addresses are listened on")
         from mrtrscope.replay.serve_http import HttpServer
 
         server = HttpServer(self.player, Posts(self._record("replay", f"{self._name}")))
@@ -75,8 +89,9 @@ class Serving:
 
     def summary(self) -> Iterator[str]:
         """What was played and what was missed, a line each."""
-        yield f"{self.player.answered} answers played, {len(self.player.misses)} misses"
-        seen = dict.fromkeys(self.player.misses)
-        yield from (f"  {miss}" for miss in list(seen)[:SHOWN])
-        if len(seen) > SHOWN:
-            yield f"  and {len(seen) - SHOWN} more"
+        player = self.player
+        yield f"{player.answered} answers played, {player.missed} misses"
+        for miss, times in list(player.misses.items())[:SHOWN]:
+            yield f"  {miss}" + (f" ({times} times)" if times > 1 else "")
+        if len(player.misses) > SHOWN:
+            yield f"  and {len(player.misses) - SHOWN} more"

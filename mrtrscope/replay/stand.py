@@ -1,7 +1,7 @@
 """The recorded server, played to whoever asks: which recorded answer fits a request. No file, socket or clock.
 
-`Stand.begin` takes a request and says what to play: a `Step` of the recording. A request that carries answers or a state
-is a retry and goes on with the operation whose question it takes up; what was never asked here, was altered, or
+`Stand.begin` takes a request and says what to play: a `Step` of the recording. A request that carries answers or a
+state is a retry and goes on with the operation whose question it takes up; what was never asked here, was altered, or
 belongs to another call is refused, as a real server would. What the recording does not hold is a `Miss`.
 """
 
@@ -12,6 +12,7 @@ from typing import Any
 
 from mrtrscope.link.canonical import canonical, difference
 from mrtrscope.link.explain import alike, explain
+from mrtrscope.replay.answers import misfit
 from mrtrscope.replay.recording import Recording, Step, request_key
 from mrtrscope.wire.events import ABSENT
 
@@ -60,7 +61,7 @@ class Stand:
 
     when_used_up   "error": a call that was recorded n times is a miss the next time; "repeat": the last answer again
     answers        "any": whatever was answered, the recorded operation goes on; "same": only the recorded answers;
-                   "schema": any that name every key that was asked
+                   "schema": any that answer every question, as its kind and schema want it
     """
 
     def __init__(self, recording: Recording, when_used_up: str = "error", answers: str = "any") -> None:
@@ -127,7 +128,7 @@ class Stand:
     def _miss(self, method: str, params: dict[str, Any], key: str) -> Miss:
         if method not in self.methods:
             return Miss(f"The recording holds no {method}.", METHOD_NOT_FOUND)
-        name = f"{method} {params.get('name', params.get('uri', ''))}".strip()
+        name = _name(method, params)
         if key in self._counts:
             times = self._counts[key]
             last = self._last[key]
@@ -179,7 +180,7 @@ class Stand:
             keys = answers.keys() if type(answers) is dict else set()
             mine = [(n, a) for n, a in mine if keys & _questions(a.step).keys()]
         if not mine:
-            raise self._stranger(method, key, state, [a for _, a in asked])
+            raise self._stranger(method, _name(method, params), state, [a for _, a in asked])
         # The client's own question before another's, one that nobody answered before one that was, the older first.
         _, found = min(mine, key=lambda pair: (pair[1].client != client, pair[1].taken, pair[0]))
         step = self._next_step(found, answers)
@@ -193,6 +194,10 @@ class Stand:
         missing = sorted(questions.keys() - given.keys())
         if missing and self._answers != "any":
             raise Refused(f"no answer for {', '.join(missing)}")
+        if self._answers == "schema":
+            for key in sorted(questions):
+                if wrong := misfit(questions[key], given[key]):
+                    raise Refused(f"the answer for {key} {wrong}")
         if missing:
             return found.step  # asked again, as a server should
         children = found.step.children
@@ -204,19 +209,20 @@ class Stand:
         if not equal and self._answers == "same":
             recorded = children[0].exchange.answers
             path = difference({} if recorded is ABSENT else recorded, given)
-            raise Miss(f"Other answers than the recorded ones to {found.step.name}, at {path or '/'}.")
+            raise Miss(
+                f"Other answers than the recorded ones to {found.step.name}, at {path or '/'}."
+                " Loosen with --answers schema or any.",
+                data={"nearest": children[0].number, "path": path},
+            )
         choice = equal or children
         return choice[min(found.taken, len(choice) - 1)]
 
-    def _stranger(self, method: str, key: str, state: Any, asked: list[_Asked]) -> Exception:
+    def _stranger(self, method: str, name: str, state: Any, asked: list[_Asked]) -> Exception:
         """Why nothing that was asked here fits a retry."""
         if state is ABSENT:
             return Miss(f"No question that was asked here for this {method} has these keys.")
         if asked:
-            same = [
-                a for a in asked if a.step.exchange.method == method and a.key.split()[0] == key.split()[0]
-            ]
-            if same:
+            if any(a.step.name == name for a in asked):
                 return Refused("requestState was issued for a call with other params")
             return Refused(f"requestState was issued for {asked[0].step.name}")
         for other in reversed(self._asked.values()):
@@ -225,6 +231,11 @@ class Stand:
             if issued is not ABSENT and alike(issued, state):
                 return Refused(f"requestState is not as it was issued: {explain(issued, state)}")
         return Refused("requestState was never issued here")
+
+
+def _name(method: str, params: dict[str, Any]) -> str:
+    """As `Step.name`."""
+    return f"{method} {params.get('name', params.get('uri', ''))}".strip()
 
 
 def _questions(step: Step) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mrtrscope.recorder import Journal
-from mrtrscope.replay.client import Connection
+from mrtrscope.replay.client import Connection, is_url
 from mrtrscope.replay.client import connect as connect_client
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Upstream:
         async with self._connecting:
             if self._connection is None:
                 if self._add_to is not None and self._add_to.is_dir():
-                    name = self._target if "://" in self._target else Path(shlex.split(self._target)[0]).name
+                    name = self._target if is_url(self._target) else Path(shlex.split(self._target)[0]).name
                     self._journal = Journal.create(str(self._add_to), "replay", name)
                 self._connection = await connect_client(self._target, self._journal)
             return self._connection
