@@ -7,6 +7,8 @@ handshakes     digest of the session, connection or process -> capabilities that
 declared       client's peer -> [what it declared last as bits, changes of each bit, clientInfo]
 empty_cursor   see `listings`
 
+modes          client's peer -> {"form", "absent": [forms asked for in words or without a mode, answered], "at": the
+               latest result that asked without}
 completing     client's peer and what it completes -> times of the last requests
 
 Remarks: those of `listings`; `flips`, the capabilities that a client now declared on and off for the second time;
@@ -19,7 +21,7 @@ from typing import Any
 
 from mrtrscope.link.addresses import ELICITATION, Addresses
 from mrtrscope.link.canonical import canonical
-from mrtrscope.link.facts import LEGACY, MODERN, MRTR_METHODS, Exchange
+from mrtrscope.link.facts import LEGACY, MODERN, MRTR_METHODS, Ask, Exchange
 from mrtrscope.link.listings import LISTS, Listings
 from mrtrscope.link.memory import Memory, digest
 from mrtrscope.link.remarks import remark
@@ -56,6 +58,7 @@ class Offers:
                 _note_declared(channel, exchange)
             ask = exchange.link.ask if exchange.link is not None else None
             if ask is not None and type(exchange.answers) is dict:
+                _note_modes(channel, exchange, ask, exchange.answers)
                 for key, question in ask.questions.items():
                     if type(question) is dict and key in exchange.answers:
                         self._addresses.answered(question.get("params"), exchange.answers[key])
@@ -73,6 +76,7 @@ class Offers:
             if method == ELICITATION:
                 self._addresses.answered(exchange.request.params, answer.result)
         elif exchange.ask is not None:
+            _note_modes(channel, exchange, exchange.ask, None)
             for question in exchange.ask.questions.values():
                 if type(question) is dict and question.get("method") == ELICITATION:
                     self._addresses.asked(exchange, answer, question.get("params"))
@@ -115,6 +119,28 @@ def _note_handshake(channel: Channel, exchange: Exchange, answer: Message) -> No
     sessions[key.hex()] = capabilities
     if len(sessions) > SESSIONS:
         del sessions[next(iter(sessions))]
+
+
+def _note_modes(channel: Channel, exchange: Exchange, ask: Ask, answers: dict[str, Any] | None) -> None:
+    """Count forms that say their mode, and those that do not: asked (no answers yet), or answered."""
+    for key, question in ask.questions.items():
+        params = (
+            question.get("params")
+            if type(question) is dict and question.get("method") == ELICITATION
+            else None
+        )
+        if type(params) is not dict or params.get("mode", "form") != "form":
+            continue
+        clients = channel.facts.setdefault("modes", {})
+        row = clients.setdefault(exchange.client.peer, {"form": [0, 0], "absent": [0, 0], "at": None})
+        counts = row["form" if "mode" in params else "absent"]
+        if answers is None:
+            counts[0] += 1
+            row["at"] = exchange.answer if "mode" not in params else row["at"]
+        elif key in answers:
+            counts[1] += 1
+        if len(clients) > CLIENTS:
+            del clients[next(iter(clients))]
 
 
 def _note_completing(channel: Channel, exchange: Exchange) -> None:
