@@ -17,9 +17,8 @@ RULES = registry.load()
 
 # Areas that have no rules yet. This list only shrinks: take an area out when its rules come.
 NOT_BUILT = {
-    "auth", "cancel", "capability", "completion", "discover", "elicitation", "era", "error",
-    "jsonrpc", "legacy", "meta", "pagination", "progress", "prompts", "resources", "result",
-    "roots", "sampling", "schema", "stdio", "tasks", "tools", "version",
+    "auth", "cancel", "capability", "discover", "era", "error", "jsonrpc", "legacy", "meta", "progress",
+    "result", "stdio", "tasks", "version",
 }  # fmt: skip
 
 
