@@ -43,7 +43,7 @@ _FLAGS = (
 
 
 @rule("capability/client-values-are-objects", level=MUST, fault=CLIENT, on=DECLARATION, exercised=REQUEST,
-      dirs=("c2s",), source=SCHEMA + " ClientCapabilities")  # fmt: skip
+      dirs=("c2s",), facet="declaration", source=SCHEMA + " ClientCapabilities")  # fmt: skip
 def client_capability_of_another_type(request: Message, ctx: Context) -> Iterator[Finding]:
     """A capability of the client is no object.
 
@@ -109,7 +109,7 @@ def member_of_an_earlier_revision(request: Message, ctx: Context) -> Iterator[Fi
 
 
 @rule("capability/extension-id-format", level=MUST, fault=EITHER, on=(DECLARATION, META), exercised=REQUEST,
-      source=EXTENSIONS)  # fmt: skip
+      facet="declaration", source=EXTENSIONS)  # fmt: skip
 def bad_extension_id(message: Message, ctx: Context) -> Iterator[Finding]:
     """The identifier of an extension has no prefix, or not the form of a _meta key.
 

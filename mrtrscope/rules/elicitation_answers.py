@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from mrtrscope.link.session import Channel
 from mrtrscope.rules.context import Context, Finding, finding_id
 from mrtrscope.rules.forms import required
 from mrtrscope.rules.json_schema import Fault, Schema
@@ -12,6 +13,7 @@ from mrtrscope.rules.questions import ANSWER, ELICITATION, Answer, answered, eli
 from mrtrscope.rules.registry import (
     ADVISORY,
     BOTH,
+    CHANNEL_PRESENT,
     CLIENT,
     MUST,
     RETRY_ANSWERED,
@@ -28,6 +30,7 @@ ACTIONS = PAGE + "#response-actions"
 SCHEMA = "schema/2026-07-28/schema.ts "
 FROM_CLIENT, FROM_SERVER = ("c2s",), ("s2c",)
 KNOWN = ("accept", "decline", "cancel")
+UNANSWERED = 60_000_000  # µs after which a question is taken for abandoned
 FITS = "elicitation/accepted-content-matches-schema"
 
 
@@ -38,7 +41,7 @@ def _said(message: Message, ctx: Context) -> Iterator[tuple[Answer, dict[str, An
             yield answer, answer.value
 
 
-@rule("elicitation/action-valid", level=MUST, fault=CLIENT, on=ANSWER, dirs=FROM_CLIENT, eras=BOTH,
+@rule("elicitation/action-valid", facet="answer", level=MUST, fault=CLIENT, on=ANSWER, dirs=FROM_CLIENT, eras=BOTH,
       source=ACTIONS)  # fmt: skip
 def action_is_none(message: Message, ctx: Context) -> Iterator[Finding]:
     """The answer to an elicitation has no action that exists.
@@ -63,7 +66,7 @@ def action_is_none(message: Message, ctx: Context) -> Iterator[Finding]:
             )
 
 
-@rule(FITS, level=SHOULD, fault=CLIENT, on=ANSWER, dirs=FROM_CLIENT, eras=BOTH,
+@rule(FITS, facet="answer", level=SHOULD, fault=CLIENT, on=ANSWER, dirs=FROM_CLIENT, eras=BOTH,
       source=PAGE + "#form-mode-security item 2")  # fmt: skip
 def content_does_not_fit_the_form(message: Message, ctx: Context) -> Iterator[Finding]:
     """What was entered into a form does not fit the form's schema.
@@ -124,7 +127,7 @@ def _readable(faults: list[Fault], content: dict[str, Any]) -> Iterator[tuple[st
 
 
 @rule("elicitation/accepted-form-has-content", level=SHOULD, fault=CLIENT, on=ANSWER, dirs=FROM_CLIENT, eras=BOTH,
-      source=ACTIONS + " item 1")  # fmt: skip
+      facet="answer", source=ACTIONS + " item 1")  # fmt: skip
 def accepted_without_content(message: Message, ctx: Context) -> Iterator[Finding]:
     """A form is accepted without content.
 
@@ -151,7 +154,7 @@ def accepted_without_content(message: Message, ctx: Context) -> Iterator[Finding
 
 
 @rule("elicitation/url-accept-no-content", level=SHOULD_NOT, fault=CLIENT, on=ANSWER, dirs=FROM_CLIENT, eras=BOTH,
-      source=ACTIONS + " item 1")  # fmt: skip
+      facet="answer", source=ACTIONS + " item 1")  # fmt: skip
 def content_for_a_url(message: Message, ctx: Context) -> Iterator[Finding]:
     """The answer to a question in URL mode has content.
 
@@ -168,7 +171,7 @@ def content_for_a_url(message: Message, ctx: Context) -> Iterator[Finding]:
 
 
 @rule("elicitation/refusal-has-no-content", level=ADVISORY, fault=CLIENT, on=ANSWER, dirs=FROM_CLIENT, eras=BOTH,
-      source=ACTIONS + " items 2 and 3")  # fmt: skip
+      facet="answer", source=ACTIONS + " items 2 and 3")  # fmt: skip
 def refused_with_content(message: Message, ctx: Context) -> Iterator[Finding]:
     """A form is declined or dismissed, and its content is sent all the same.
 
@@ -185,7 +188,7 @@ def refused_with_content(message: Message, ctx: Context) -> Iterator[Finding]:
 
 
 @rule("elicitation/content-value-types", level=MUST, fault=CLIENT, on=ANSWER, dirs=FROM_CLIENT, eras=BOTH,
-      source=SCHEMA + "ElicitResult")  # fmt: skip
+      facet="answer", source=SCHEMA + "ElicitResult")  # fmt: skip
 def content_of_another_kind(message: Message, ctx: Context) -> Iterator[Finding]:
     """Content holds something else than strings, numbers, booleans and arrays of strings.
 
@@ -223,7 +226,7 @@ def _of_no_type(value: Any) -> bool:
 
 
 @rule("elicitation/defaults-applied", level=SHOULD, fault=CLIENT, on=ANSWER, dirs=FROM_CLIENT, eras=BOTH,
-      source=PAGE + "#requested-schema")  # fmt: skip
+      facet="answer", source=PAGE + "#requested-schema")  # fmt: skip
 def default_was_left_out(message: Message, ctx: Context) -> Iterator[Finding]:
     """An accepted form leaves out a field that has a default.
 
@@ -242,8 +245,31 @@ def default_was_left_out(message: Message, ctx: Context) -> Iterator[Finding]:
                                   text=f"the field {name!r} was left out, though it has a default")  # fmt: skip
 
 
+@rule("elicitation/absent-mode-is-form", level=MUST, fault=CLIENT, on=CHANNEL_PRESENT,
+      source=PAGE + "#elicitation-requests")  # fmt: skip
+def leaves_forms_without_a_mode_unanswered(channel: Channel, ctx: Context) -> Iterator[Finding]:
+    """A client answers every form that says its mode, and none of those that leave it out.
+
+    Why it matters: a form need not say that it is one; the server waits for ever.
+    Cannot tell: why a question stays unanswered; it takes two of each kind, and a minute that went by. Then it is
+    probable.
+    """
+    for row in channel.facts.get("modes", {}).values():
+        at: Message | None = row["at"]
+        (asked, answered_), (without, taken) = row["form"], row["absent"]
+        if at is None or without < 2:
+            continue
+        ctx.tested()
+        if asked >= 2 and answered_ >= asked and not taken and channel.last - at.t >= UNANSWERED:
+            yield ctx.finding(
+                at,
+                saw=f"{without} forms without a mode, none answered; {asked} with one, all answered",
+                text="probably the client does not take an elicitation without a mode for a form",
+            )
+
+
 @rule("elicitation/server-validates-content", level=SHOULD, fault=SERVER, on=RETRY_ANSWERED, dirs=FROM_SERVER,
-      source=PAGE + "#form-mode-security item 3")  # fmt: skip
+      facet="reaction", source=PAGE + "#form-mode-security item 3")  # fmt: skip
 def goes_on_with_what_does_not_fit(answer: Message, ctx: Context) -> Iterator[Finding]:
     """The server carries out a request whose form was filled in with something that does not fit.
 

@@ -30,7 +30,7 @@ MODES = ("form", "url")
 
 
 @rule("elicitation/message-present", level=MUST, fault=SERVER, on=QUESTION, dirs=FROM_SERVER, eras=BOTH,
-      source=PAGE + "#elicitation-requests")  # fmt: skip
+      facet="question", source=PAGE + "#elicitation-requests")  # fmt: skip
 def asks_without_a_message(message: Message, ctx: Context) -> Iterator[Finding]:
     """An elicitation has no message string.
 
@@ -56,7 +56,7 @@ def asks_without_a_message(message: Message, ctx: Context) -> Iterator[Finding]:
         )
 
 
-@rule("elicitation/mode-valid", level=MUST, fault=SERVER, on=QUESTION, dirs=FROM_SERVER, eras=BOTH,
+@rule("elicitation/mode-valid", facet="question", level=MUST, fault=SERVER, on=QUESTION, dirs=FROM_SERVER, eras=BOTH,
       source=PAGE + "#elicitation-requests")  # fmt: skip
 def asks_in_an_unknown_mode(message: Message, ctx: Context) -> Iterator[Finding]:
     """An elicitation names a mode that is none, or leaves out that it is in URL mode.
@@ -89,7 +89,7 @@ def asks_in_an_unknown_mode(message: Message, ctx: Context) -> Iterator[Finding]
 
 
 @rule("elicitation/mode-declared", level=MUST_NOT, fault=SERVER, on=QUESTION, dirs=FROM_SERVER, eras=BOTH,
-      source=PAGE + "#capabilities")  # fmt: skip
+      facet="question", source=PAGE + "#capabilities")  # fmt: skip
 def asks_in_a_mode_that_was_not_declared(message: Message, ctx: Context) -> Iterator[Finding]:
     """An elicitation is in a mode that the client did not declare.
 
@@ -120,7 +120,7 @@ def asks_in_a_mode_that_was_not_declared(message: Message, ctx: Context) -> Iter
 
 
 @rule("elicitation/capability-has-mode", level=MUST, fault=CLIENT, on=DECLARATION, exercised=REQUEST, dirs=FROM_CLIENT,
-      eras=BOTH, source=PAGE + "#capabilities")  # fmt: skip
+      eras=BOTH, facet="declaration", source=PAGE + "#capabilities")  # fmt: skip
 def declares_elicitation_without_a_mode(request: Message, ctx: Context) -> Iterator[Finding]:
     """elicitation is declared with members, and neither form nor url is among them.
 
@@ -157,7 +157,7 @@ def declares_now_and_then(request: Message, ctx: Context) -> Iterator[Finding]:
         )
 
 
-@rule("elicitation/no-elicitation-id", level=SHOULD_NOT, fault=SERVER, on=QUESTION, dirs=FROM_SERVER,
+@rule("elicitation/no-elicitation-id", facet="question", level=SHOULD_NOT, fault=SERVER, on=QUESTION, dirs=FROM_SERVER,
       source="2026-07-28/changelog#minor-changes item 11")  # fmt: skip
 def asks_with_an_elicitation_id(message: Message, ctx: Context) -> Iterator[Finding]:
     """An elicitation carries elicitationId, which is gone since 2026-07-28.
@@ -186,7 +186,7 @@ def announces_completion(note: Message, ctx: Context) -> Iterator[Finding]:
 
 
 @rule("elicitation/url-mode-extra-schema", level=ADVISORY, fault=SERVER, on=QUESTION, dirs=FROM_SERVER, eras=BOTH,
-      source=SCHEMA + "ElicitRequestParams")  # fmt: skip
+      facet="question", source=SCHEMA + "ElicitRequestParams")  # fmt: skip
 def asks_in_both_modes(message: Message, ctx: Context) -> Iterator[Finding]:
     """An elicitation in URL mode also has a requestedSchema.
 

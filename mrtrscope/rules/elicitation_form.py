@@ -26,7 +26,7 @@ WORDS = frozenset({
 
 
 @rule("elicitation/form-schema-present", level=MUST, fault=SERVER, on=QUESTION, dirs=FROM_SERVER, eras=BOTH,
-      source=PAGE + "#form-mode-elicitation-requests")  # fmt: skip
+      facet="question", source=PAGE + "#form-mode-elicitation-requests")  # fmt: skip
 def form_without_a_schema(message: Message, ctx: Context) -> Iterator[Finding]:
     """A form has no requestedSchema, or it is no object.
 
@@ -53,7 +53,7 @@ def form_without_a_schema(message: Message, ctx: Context) -> Iterator[Finding]:
 
 
 @rule("elicitation/schema-root-object", level=MUST, fault=SERVER, on=QUESTION, dirs=FROM_SERVER, eras=BOTH,
-      source=SUBSET)  # fmt: skip
+      facet="question", source=SUBSET)  # fmt: skip
 def form_whose_root_is_no_object(message: Message, ctx: Context) -> Iterator[Finding]:
     """The root of requestedSchema is no flat object schema.
 
@@ -81,7 +81,7 @@ def form_whose_root_is_no_object(message: Message, ctx: Context) -> Iterator[Fin
 
 
 @rule("elicitation/property-primitive", level=MUST, fault=SERVER, on=QUESTION, dirs=FROM_SERVER, eras=BOTH,
-      source=SUBSET)  # fmt: skip
+      facet="question", source=SUBSET)  # fmt: skip
 def field_is_not_primitive(message: Message, ctx: Context) -> Iterator[Finding]:
     """A field of a form is neither a string, number, boolean nor a choice.
 
@@ -120,7 +120,7 @@ def _not_primitive(field: Field) -> str:
 
 
 @rule("elicitation/string-format-supported", level=MUST, fault=SERVER, on=QUESTION, dirs=FROM_SERVER, eras=BOTH,
-      source=SUBSET)  # fmt: skip
+      facet="question", source=SUBSET)  # fmt: skip
 def format_is_unknown(message: Message, ctx: Context) -> Iterator[Finding]:
     """A string field of a form has a format other than email, uri, date and date-time.
 
@@ -138,7 +138,7 @@ def format_is_unknown(message: Message, ctx: Context) -> Iterator[Finding]:
 
 
 @rule(
-    "elicitation/enum-shape",
+    "elicitation/enum-shape", facet="question",
     level=MUST,
     fault=SERVER,
     on=QUESTION,
@@ -214,7 +214,7 @@ def _titled(path: str, options: Any) -> Iterator[tuple[str, Any, str]]:
             return
 
 
-@rule("elicitation/default-type", level=MUST, fault=SERVER, on=QUESTION, dirs=FROM_SERVER, eras=BOTH,
+@rule("elicitation/default-type", facet="question", level=MUST, fault=SERVER, on=QUESTION, dirs=FROM_SERVER, eras=BOTH,
       source=SUBSET)  # fmt: skip
 def default_of_another_type(message: Message, ctx: Context) -> Iterator[Finding]:
     """The default of a field is not of the field's type.
@@ -263,7 +263,7 @@ def _below(a: Any, b: Any) -> bool:
 
 
 @rule("elicitation/required-known", level=ADVISORY, fault=SERVER, on=QUESTION, dirs=FROM_SERVER, eras=BOTH,
-      source=SUBSET)  # fmt: skip
+      facet="question", source=SUBSET)  # fmt: skip
 def form_that_nobody_can_fill_in(message: Message, ctx: Context) -> Iterator[Finding]:
     """A form cannot be filled in: it requires an unknown field, or limits of a field contradict each other.
 
@@ -298,7 +298,7 @@ def _contradiction(field: Field) -> str:
 
 
 @rule("elicitation/unknown-schema-keyword", level=ADVISORY, fault=SERVER, on=QUESTION, dirs=FROM_SERVER, eras=BOTH,
-      source=SUBSET)  # fmt: skip
+      facet="question", source=SUBSET)  # fmt: skip
 def form_with_other_keywords(message: Message, ctx: Context) -> Iterator[Finding]:
     """A form uses keywords that are not among those of the restricted subset.
 
@@ -329,7 +329,7 @@ def _strange(field: Field) -> set[str]:
     return strange
 
 
-@rule("elicitation/legacy-enum-names", level=ADVISORY, fault=SERVER, on=QUESTION, dirs=FROM_SERVER,
+@rule("elicitation/legacy-enum-names", facet="question", level=ADVISORY, fault=SERVER, on=QUESTION, dirs=FROM_SERVER,
       source=SCHEMA + "LegacyTitledEnumSchema")  # fmt: skip
 def titles_in_the_old_form(message: Message, ctx: Context) -> Iterator[Finding]:
     """A choice gives its titles in enumNames, which will be removed.

@@ -22,7 +22,7 @@ PAGE = "2026-07-28/client/elicitation"
 
 
 @rule("elicitation/form-no-secrets", level=MUST_NOT, fault=SERVER, on=(*QUESTION, *ANSWER), eras=BOTH,
-      source=PAGE + "#user-interaction-model")  # fmt: skip
+      facet="question or answer", source=PAGE + "#user-interaction-model")  # fmt: skip
 def form_asks_for_a_secret(message: Message, ctx: Context) -> Iterator[Finding]:
     """A form asks for a password, key, token or card.
 

@@ -51,7 +51,7 @@ def _sent_to(message: Message, ctx: Context) -> Iterator[tuple[Question, str]]:
             yield question, url
 
 
-@rule("elicitation/url-valid", level=MUST, fault=SERVER, on=QUESTION, dirs=FROM_SERVER, eras=BOTH,
+@rule("elicitation/url-valid", facet="question", level=MUST, fault=SERVER, on=QUESTION, dirs=FROM_SERVER, eras=BOTH,
       source=PAGE + "#url-mode-elicitation-requests")  # fmt: skip
 def address_is_none(message: Message, ctx: Context) -> Iterator[Finding]:
     """An elicitation in URL mode has no valid url.
@@ -79,7 +79,7 @@ def address_is_none(message: Message, ctx: Context) -> Iterator[Finding]:
                               text=f"the url of {named(question)} is for another program than a browser")  # fmt: skip
 
 
-@rule("elicitation/url-https", level=SHOULD, fault=SERVER, on=QUESTION, dirs=FROM_SERVER, eras=BOTH,
+@rule("elicitation/url-https", facet="question", level=SHOULD, fault=SERVER, on=QUESTION, dirs=FROM_SERVER, eras=BOTH,
       source=SAFE + "server item 4")  # fmt: skip
 def address_without_tls(message: Message, ctx: Context) -> Iterator[Finding]:
     """The url of an elicitation is http.
@@ -97,7 +97,7 @@ def address_without_tls(message: Message, ctx: Context) -> Iterator[Finding]:
 
 
 @rule("elicitation/url-no-sensitive-data", level=MUST_NOT, fault=SERVER, on=QUESTION, dirs=FROM_SERVER, eras=BOTH,
-      source=SAFE + "server item 1")  # fmt: skip
+      facet="question", source=SAFE + "server item 1")  # fmt: skip
 def address_tells_secrets(message: Message, ctx: Context) -> Iterator[Finding]:
     """The url of an elicitation carries credentials or personal data.
 
@@ -131,7 +131,7 @@ def _sensitive(url: str) -> Iterator[tuple[str, str]]:
 
 
 @rule("elicitation/url-not-preauthenticated", level=MUST_NOT, fault=SERVER, on=QUESTION, dirs=FROM_SERVER, eras=BOTH,
-      source=SAFE + "server item 2")  # fmt: skip
+      facet="question", source=SAFE + "server item 2")  # fmt: skip
 def address_lets_anybody_in(message: Message, ctx: Context) -> Iterator[Finding]:
     """The url of an elicitation grants access by itself.
 
@@ -156,7 +156,7 @@ def address_lets_anybody_in(message: Message, ctx: Context) -> Iterator[Finding]
 
 
 @rule("elicitation/form-no-clickable-url", level=SHOULD_NOT, fault=SERVER, on=QUESTION, dirs=FROM_SERVER, eras=BOTH,
-      source=SAFE + "server item 3")  # fmt: skip
+      facet="question and arguments", source=SAFE + "server item 3")  # fmt: skip
 def form_with_a_link(message: Message, ctx: Context) -> Iterator[Finding]:
     """A form shows a URL to click on.
 

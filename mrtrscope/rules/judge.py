@@ -20,6 +20,7 @@ from mrtrscope.link.memory import DictMemory, Memory
 from mrtrscope.link.session import Channel, is_legacy, is_modern
 from mrtrscope.rules import registry as reg
 from mrtrscope.rules.context import Context, Finding
+from mrtrscope.rules.facets import KEYS
 from mrtrscope.rules.registry import Rule, Selector
 from mrtrscope.rules.screen import screen
 from mrtrscope.wire.events import Event, Message, NonMessage, Signal
@@ -28,6 +29,7 @@ from mrtrscope.wire.events import Event, Message, NonMessage, Signal
 ROLES = frozenset({reg.REQUEST, reg.RESULT, reg.FAULT, reg.EXTRA, reg.STRAY, reg.NOTIFICATION, reg.INVALID})
 
 BATCHES_ALLOWED = "2025-03-26"
+SOUND = 4096  # how many looks of facets are remembered
 MANY = 50  # findings of one rule about one subject; a peer decides how many keys a message has
 
 # Triggers by the bits of `screen`, in their order.
@@ -58,6 +60,8 @@ class Judge:
         self._counts: dict[str, list[int]] = {}  # channel -> how often exercised, by the order of the rule
         self._passed: dict[tuple[str, int], int] = {}  # (channel, place in `counted`) -> how often
         self.failures: dict[str, list[Any]] = {}
+        # rules of a facet and what they saw, found sound -> how often each was exercised by it
+        self._sound: dict[tuple[tuple[Rule, ...], bytes], tuple[tuple[int, int], ...]] = {}
         self._ctx = Context()
         self._ctx.memory = DictMemory() if memory is None else memory
         self._ctx.lasting = True
@@ -171,10 +175,39 @@ class Judge:
         ctx = self._ctx
         raised: list[Finding] = []
         ctx.raised = raised
-        rules, counted = self._select.select(triggers, dir, ctx.era, ctx.transport, name)
-        if counted and ctx.lasting:
-            passed = (ctx.channel.name, counted)
+        chosen = self._select.select(triggers, dir, ctx.era, ctx.transport, name)
+        if chosen.counted and ctx.lasting:
+            passed = (ctx.channel.name, chosen.counted)
             self._passed[passed] = self._passed.get(passed, 0) + 1
+        for facet, rules in chosen.groups:
+            key = KEYS[facet](subject, ctx)
+            if key is None:
+                self._ask(rules, subject, raised)
+            else:
+                self._ask_once((rules, key), subject, raised)
+        self._ask(chosen.alone, subject, raised)
+        if raised:
+            self.findings.extend(raised)
+
+    def _ask_once(self, looks: tuple[tuple[Rule, ...], bytes], subject: Any, raised: list[Finding]) -> None:
+        """Ask the rules of a facet, unless they found nothing in what looked alike; what they tested counts anyhow."""
+        counts = self._ctx.counts
+        tested = self._sound.get(looks)
+        if tested is not None:
+            for order, times in tested:
+                counts[order] += times
+            return
+        rules, found, failed = looks[0], len(raised), len(self.failures)
+        before = [counts[rule.order] for rule in rules]
+        self._ask(rules, subject, raised)
+        if len(raised) == found and len(self.failures) == failed:
+            if len(self._sound) >= SOUND:
+                self._sound.clear()
+            now = [(rule.order, counts[rule.order] - n) for rule, n in zip(rules, before, strict=True)]
+            self._sound[looks] = tuple((order, n) for order, n in now if n)
+
+    def _ask(self, rules: tuple[Rule, ...], subject: Any, raised: list[Finding]) -> None:
+        ctx = self._ctx
         for rule in rules:
             ctx.rule = rule
             try:
@@ -186,8 +219,6 @@ class Judge:
                 if self.strict:
                     raise
                 self._failed(rule, error)
-        if raised:
-            self.findings.extend(raised)
 
     def _failed(self, rule: Rule, error: Exception) -> None:
         at = self._ctx.subject.key if self._ctx.subject is not None else self._ctx.channel.name

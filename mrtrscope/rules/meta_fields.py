@@ -103,7 +103,7 @@ def nameless_client(request: Message, ctx: Context) -> Iterator[Finding]:
 
 
 @rule("meta/client-info-shape", level=MUST, fault=CLIENT, on=DECLARATION, exercised=REQUEST, dirs=("c2s",),
-      source=SCHEMA + " RequestMetaObject, Implementation")  # fmt: skip
+      facet="declaration", source=SCHEMA + " RequestMetaObject, Implementation")  # fmt: skip
 def client_info_of_another_shape(request: Message, ctx: Context) -> Iterator[Finding]:
     """clientInfo is no object with a name and a version.
 

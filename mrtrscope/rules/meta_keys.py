@@ -98,7 +98,7 @@ def bad_name(message: Message, ctx: Context) -> Iterator[Finding]:
 
 
 @rule("meta/key-reverse-dns", level=SHOULD, fault=EITHER, on=(META, DECLARATION), exercised=WITH_META,
-      eras=BOTH, source=KEY_FORMAT)  # fmt: skip
+      eras=BOTH, facet="declaration", source=KEY_FORMAT)  # fmt: skip
 def prefix_the_other_way_round(message: Message, ctx: Context) -> Iterator[Finding]:
     """A prefix is a domain name the usual way round.
 
@@ -115,7 +115,7 @@ def prefix_the_other_way_round(message: Message, ctx: Context) -> Iterator[Findi
 
 
 @rule("meta/reserved-prefix", level=SHOULD_NOT, fault=EITHER, on=(META, DECLARATION), exercised=WITH_META,
-      eras=BOTH, source=PAGE + " (prefix and reserved keys)")  # fmt: skip
+      eras=BOTH, facet="declaration", source=PAGE + " (prefix and reserved keys)")  # fmt: skip
 def reserved_for_others(message: Message, ctx: Context) -> Iterator[Finding]:
     """A key stands under a prefix that is reserved for MCP.
 

@@ -16,7 +16,7 @@ SCHEMA = "schema/2026-07-28/schema.ts "
 FROM_CLIENT = ("c2s",)
 
 
-@rule("mrtr/response-type-matches-request", level=MUST, fault=CLIENT, on=RETRY, dirs=FROM_CLIENT,
+@rule("mrtr/response-type-matches-request", facet="answer", level=MUST, fault=CLIENT, on=RETRY, dirs=FROM_CLIENT,
       source=PAGE + "#inputresponses")  # fmt: skip
 def answer_of_another_kind(retry: Message, ctx: Context) -> Iterator[Finding]:
     """An answer does not have the shape that its question asks for.
@@ -43,7 +43,7 @@ def answer_of_another_kind(retry: Message, ctx: Context) -> Iterator[Finding]:
             )
 
 
-@rule("mrtr/answer-is-bare-result", level=MUST, fault=CLIENT, on=RETRY, dirs=FROM_CLIENT,
+@rule("mrtr/answer-is-bare-result", facet="answer", level=MUST, fault=CLIENT, on=RETRY, dirs=FROM_CLIENT,
       source=SCHEMA + "InputResponse")  # fmt: skip
 def answer_is_wrapped(retry: Message, ctx: Context) -> Iterator[Finding]:
     """An answer is wrapped in something, or is an error object.
@@ -67,7 +67,7 @@ def answer_is_wrapped(retry: Message, ctx: Context) -> Iterator[Finding]:
             )
 
 
-@rule("mrtr/answer-carries-result-type", level=ADVISORY, fault=CLIENT, on=RETRY, dirs=FROM_CLIENT,
+@rule("mrtr/answer-carries-result-type", facet="answer", level=ADVISORY, fault=CLIENT, on=RETRY, dirs=FROM_CLIENT,
       source=SCHEMA + "ElicitResult, ListRootsResult, CreateMessageResult")  # fmt: skip
 def answer_with_a_result_type(retry: Message, ctx: Context) -> Iterator[Finding]:
     """An answer carries resultType.
@@ -84,7 +84,7 @@ def answer_with_a_result_type(retry: Message, ctx: Context) -> Iterator[Finding]
             )
 
 
-@rule("mrtr/answer-for-undeclared-capability", level=ADVISORY, fault=CLIENT, on=RETRY, dirs=FROM_CLIENT,
+@rule("mrtr/answer-for-undeclared-capability", facet="answer", level=ADVISORY, fault=CLIENT, on=RETRY, dirs=FROM_CLIENT,
       source="2026-07-28/client/elicitation#capabilities")  # fmt: skip
 def answers_what_it_does_not_declare(retry: Message, ctx: Context) -> Iterator[Finding]:
     """The client answers a kind of question that the same request does not declare.

@@ -26,7 +26,7 @@ OFFICIAL = "io.modelcontextprotocol/"
 RELATED_TASK = OFFICIAL + "related-task"
 
 
-@rule("mrtr/input-required-method-allowed", level=MUST_NOT, fault=SERVER, on=ASKED, dirs=FROM_SERVER,
+@rule("mrtr/input-required-method-allowed", facet="question", level=MUST_NOT, fault=SERVER, on=ASKED, dirs=FROM_SERVER,
       source=PAGE + "#supported-requests")  # fmt: skip
 def asks_where_nothing_may_be_asked(answer: Message, ctx: Context) -> Iterator[Finding]:
     """A method other than tools/call, prompts/get and resources/read is answered with input_required.
@@ -52,7 +52,15 @@ def asks_where_nothing_may_be_asked(answer: Message, ctx: Context) -> Iterator[F
         )
 
 
-@rule("mrtr/at-least-one-field", level=MUST, fault=SERVER, on=ASKED, dirs=FROM_SERVER, source=ITEM + "6")
+@rule(
+    "mrtr/at-least-one-field",
+    level=MUST,
+    fault=SERVER,
+    on=ASKED,
+    dirs=FROM_SERVER,
+    facet="question",
+    source=ITEM + "6",
+)
 def asks_for_nothing(answer: Message, ctx: Context) -> Iterator[Finding]:
     """InputRequiredResult has neither inputRequests nor requestState.
 
@@ -65,7 +73,7 @@ def asks_for_nothing(answer: Message, ctx: Context) -> Iterator[Finding]:
         yield ctx.finding(answer, saw=sorted(result), expected="inputRequests, requestState or both")
 
 
-@rule("mrtr/input-requests-is-object", level=MUST, fault=SERVER, on=ASKED, dirs=FROM_SERVER,
+@rule("mrtr/input-requests-is-object", facet="question", level=MUST, fault=SERVER, on=ASKED, dirs=FROM_SERVER,
       source=PAGE + "#inputrequests")  # fmt: skip
 def questions_are_no_map(answer: Message, ctx: Context) -> Iterator[Finding]:
     """inputRequests is no map from keys to request objects.
@@ -97,7 +105,7 @@ def questions_are_no_map(answer: Message, ctx: Context) -> Iterator[Finding]:
             )
 
 
-@rule("mrtr/input-requests-empty", level=ADVISORY, fault=SERVER, on=ASKED, dirs=FROM_SERVER,
+@rule("mrtr/input-requests-empty", facet="question", level=ADVISORY, fault=SERVER, on=ASKED, dirs=FROM_SERVER,
       source=PAGE + "#client-requirements-basic-workflow item 1")  # fmt: skip
 def asks_with_an_empty_map(answer: Message, ctx: Context) -> Iterator[Finding]:
     """inputRequests is there and empty.
@@ -118,6 +126,7 @@ def asks_with_an_empty_map(answer: Message, ctx: Context) -> Iterator[Finding]:
 
 @rule(
     "mrtr/input-request-method-allowed",
+    facet="question",
     level=MUST,
     fault=SERVER,
     on=ASKED,
@@ -146,7 +155,7 @@ def asks_an_unknown_thing(answer: Message, ctx: Context) -> Iterator[Finding]:
             )
 
 
-@rule("mrtr/input-request-shape", level=MUST, fault=SERVER, on=ASKED, dirs=FROM_SERVER,
+@rule("mrtr/input-request-shape", facet="question", level=MUST, fault=SERVER, on=ASKED, dirs=FROM_SERVER,
       source=SCHEMA + "InputRequest, ElicitRequest, CreateMessageRequest, ListRootsRequest")  # fmt: skip
 def question_without_params(answer: Message, ctx: Context) -> Iterator[Finding]:
     """The params of an embedded request are missing or no object.
@@ -177,7 +186,7 @@ def question_without_params(answer: Message, ctx: Context) -> Iterator[Finding]:
             )
 
 
-@rule("mrtr/input-request-no-envelope", level=ADVISORY, fault=SERVER, on=ASKED, dirs=FROM_SERVER,
+@rule("mrtr/input-request-no-envelope", facet="question", level=ADVISORY, fault=SERVER, on=ASKED, dirs=FROM_SERVER,
       source=SCHEMA + "ElicitRequest, CreateMessageRequest, ListRootsRequest")  # fmt: skip
 def question_in_an_envelope(answer: Message, ctx: Context) -> Iterator[Finding]:
     """An embedded request carries jsonrpc or id.
@@ -192,7 +201,7 @@ def question_in_an_envelope(answer: Message, ctx: Context) -> Iterator[Finding]:
             yield ctx.finding(answer, saw=envelope, path=question.path)
 
 
-@rule("mrtr/input-request-legacy-fields", level=SHOULD_NOT, fault=SERVER, on=ASKED, dirs=FROM_SERVER,
+@rule("mrtr/input-request-legacy-fields", facet="question", level=SHOULD_NOT, fault=SERVER, on=ASKED, dirs=FROM_SERVER,
       source="2026-07-28/changelog#minor-changes item 11")  # fmt: skip
 def question_with_fields_of_2025(answer: Message, ctx: Context) -> Iterator[Finding]:
     """An embedded request has fields that only 2025-11-25 knows.
@@ -215,7 +224,13 @@ def question_with_fields_of_2025(answer: Message, ctx: Context) -> Iterator[Find
 
 
 @rule(
-    "mrtr/input-request-keys-unique", level=MUST, fault=SERVER, on=ASKED, dirs=FROM_SERVER, source=ITEM + "2"
+    "mrtr/input-request-keys-unique",
+    level=MUST,
+    fault=SERVER,
+    on=ASKED,
+    dirs=FROM_SERVER,
+    facet="question",
+    source=ITEM + "2",
 )
 def two_questions_under_one_key(answer: Message, ctx: Context) -> Iterator[Finding]:
     """Two entries of inputRequests have the same key.
@@ -257,7 +272,7 @@ def key_means_something_else_now(answer: Message, ctx: Context) -> Iterator[Find
 
 
 @rule("mrtr/input-request-capability-declared", level=MUST_NOT, fault=SERVER, on=ASKED, dirs=FROM_SERVER,
-      source=ITEM + "7")  # fmt: skip
+      facet="question", source=ITEM + "7")  # fmt: skip
 def asks_more_than_was_declared(answer: Message, ctx: Context) -> Iterator[Finding]:
     """The client is asked something that it did not declare on this request.
 
@@ -286,7 +301,15 @@ def asks_more_than_was_declared(answer: Message, ctx: Context) -> Iterator[Findi
             )
 
 
-@rule("mrtr/request-state-is-string", level=MUST, fault=SERVER, on=ASKED, dirs=FROM_SERVER, source=ITEM + "3")
+@rule(
+    "mrtr/request-state-is-string",
+    level=MUST,
+    fault=SERVER,
+    on=ASKED,
+    dirs=FROM_SERVER,
+    facet="question",
+    source=ITEM + "3",
+)
 def state_is_no_string(answer: Message, ctx: Context) -> Iterator[Finding]:
     """requestState of an input_required result is no string.
 
@@ -307,7 +330,7 @@ def state_is_no_string(answer: Message, ctx: Context) -> Iterator[Finding]:
         )
 
 
-@rule("mrtr/final-fields-on-input-required", level=ADVISORY, fault=SERVER, on=ASKED, dirs=FROM_SERVER,
+@rule("mrtr/final-fields-on-input-required", facet="question", level=ADVISORY, fault=SERVER, on=ASKED, dirs=FROM_SERVER,
       source=PAGE + "#inputrequiredresult")  # fmt: skip
 def interim_result_with_a_payload(answer: Message, ctx: Context) -> Iterator[Finding]:
     """An input_required result also has members of a final one.
@@ -321,7 +344,7 @@ def interim_result_with_a_payload(answer: Message, ctx: Context) -> Iterator[Fin
 
 
 @rule("mrtr/no-cache-hints-on-input-required", level=SHOULD_NOT, fault=SERVER, on=ASKED, dirs=FROM_SERVER,
-      source="2026-07-28/server/utilities/caching#cacheable-results")  # fmt: skip
+      facet="question", source="2026-07-28/server/utilities/caching#cacheable-results")  # fmt: skip
 def interim_result_to_be_cached(answer: Message, ctx: Context) -> Iterator[Finding]:
     """An input_required result carries ttlMs or cacheScope.
 

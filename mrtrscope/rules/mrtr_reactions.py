@@ -29,6 +29,7 @@ _MORE_THAN_DUE = re.compile(r"resultType|jsonrpc|envelope|\bmethod\b|\bparams\b"
     fault=SERVER,
     on=RETRY_ANSWERED,
     dirs=FROM_SERVER,
+    facet="reaction",
     source=ERRORS,
 )
 def refuses_a_missing_answer(answer: Message, ctx: Context) -> Iterator[Finding]:
@@ -66,6 +67,7 @@ def refuses_a_missing_answer(answer: Message, ctx: Context) -> Iterator[Finding]
     fault=SERVER,
     on=RETRY_ANSWERED,
     dirs=FROM_SERVER,
+    facet="reaction",
     source=ERRORS,
 )
 def refuses_an_extra_answer(answer: Message, ctx: Context) -> Iterator[Finding]:
@@ -101,6 +103,7 @@ def refuses_an_extra_answer(answer: Message, ctx: Context) -> Iterator[Finding]:
     fault=SERVER,
     on=RETRY_ANSWERED,
     dirs=FROM_SERVER,
+    facet="reaction",
     source=ERRORS,
 )
 def takes_a_malformed_answer(answer: Message, ctx: Context) -> Iterator[Finding]:
@@ -130,7 +133,8 @@ def takes_a_malformed_answer(answer: Message, ctx: Context) -> Iterator[Finding]
 
 
 @rule("mrtr/bare-answer-accepted", level=MUST, fault=SERVER, on=RETRY_ANSWERED, dirs=FROM_SERVER,
-      source=SCHEMA + "InputResponse, ElicitResult, ListRootsResult, CreateMessageResult")  # fmt: skip
+
+      facet="reaction", source=SCHEMA + "InputResponse, ElicitResult, ListRootsResult, CreateMessageResult")  # fmt: skip
 def refuses_a_bare_answer(answer: Message, ctx: Context) -> Iterator[Finding]:
     """Answers that the schema allows are refused for their shape.
 

@@ -19,6 +19,8 @@ _PAGE = frozenset({"cursor", "_meta"})
 _META = frozenset({"_meta"})
 _RESULT = frozenset({"content", "_meta", "resultType", "isError"})
 _RICH = frozenset({"contents", "messages", "resourceTemplates", "resources", "structuredContent"})
+_MESSAGES = frozenset({"messages", "description", "_meta", "resultType"})
+_CONTENTS = frozenset({"contents", "_meta", "resultType", "ttlMs", "cacheScope"})
 _EMPTY = frozenset({"_meta", "resultType"})
 _PROGRESS = frozenset({"progressToken", "progress", "total", "message", "_meta"})
 _NUMBER = (int, float)
@@ -48,6 +50,12 @@ def shaped(message: Message, plain: bool) -> bool:
         result = body["result"]
         if "content" in result:
             return bool(plain and result.keys() <= _RESULT and type(result.get("isError", False)) is bool)
+        if "messages" in result:
+            return result.keys() <= _MESSAGES and _plain_messages(
+                result["messages"], result.get("description", "")
+            )
+        if "contents" in result:
+            return result.keys() <= _CONTENTS and _plain_contents(result["contents"]) and _hinted(result)
         return bool(result.get("resultType") == "input_required" or result.keys() <= _EMPTY)
     params = body.get("params")
     if type(params) is not dict:
@@ -80,3 +88,36 @@ def shaped(message: Message, plain: bool) -> bool:
             and all(type(v) is str for v in arguments.values())
         )
     return method is not None and method.endswith("/list_changed") and params.keys() <= _META
+
+
+def _plain_messages(messages: Any, description: Any) -> bool:
+    """Texts of a prompt."""
+    if type(messages) is not list or type(description) is not str:
+        return False
+    for message in messages:
+        if type(message) is not dict or len(message) != 2 or message.get("role") not in ("user", "assistant"):
+            return False
+        content = message.get("content")
+        if type(content) is not dict or len(content) != 2 or content.get("type") != "text":
+            return False
+        if type(content.get("text")) is not str:
+            return False
+    return True
+
+
+def _plain_contents(contents: Any) -> bool:
+    """Texts of a resource."""
+    if type(contents) is not list:
+        return False
+    for one in contents:
+        if type(one) is not dict or type(one.get("uri")) is not str or type(one.get("text")) is not str:
+            return False
+        if len(one) != 2 and (len(one) != 3 or type(one.get("mimeType")) is not str):
+            return False
+    return True
+
+
+def _hinted(result: dict[str, Any]) -> bool:
+    """Its freshness hints, if any, have the right form."""
+    ttl = result.get("ttlMs", 0)
+    return type(ttl) is int and ttl >= 0 and result.get("cacheScope", "private") in ("private", "public")

@@ -4,7 +4,7 @@ A rule is a generator function under `@rule(...)`. It gets the subject and a `Co
 the rule does not apply or cannot be told, calls `ctx.tested()` once the sentence applies and can be decided,
 and yields one finding per breach::
 
-    @rule("mrtr/at-least-one-field", level=MUST, fault=SERVER, on=ASKED, eras=MODERN_ONLY,
+    @rule("mrtr/at-least-one-field", facet="question", level=MUST, fault=SERVER, on=ASKED, eras=MODERN_ONLY,
           source="2026-07-28/basic/patterns/mrtr#server-requirements-basic-workflow item 6")
     def asks_for_nothing(answer: Message, ctx: Context) -> Iterator[Finding]:
         '''InputRequiredResult has neither inputRequests nor requestState.
@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mrtrscope.link.facts import LEGACY, MODERN, UNKNOWN
-from mrtrscope.rules import catalogue
+from mrtrscope.rules import catalogue, facets
 from mrtrscope.wire import events
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class Rule:
     """A registered rule: metadata, and the function that checks it."""
 
     __slots__ = (
-        "check", "dirs", "doc", "entry", "eras", "exercised", "fault", "id", "last", "level", "methods", "on",
+        "check", "dirs", "doc", "entry", "eras", "exercised", "facet", "fault", "id", "last", "level", "methods", "on",
         "order", "signals", "source", "title", "transports",
     )  # fmt: skip
 
@@ -115,6 +115,7 @@ class Rule:
     entry: dict[str, Any]
     order: int
     last: bool
+    facet: str | None
     check: Check
 
 
@@ -139,6 +140,7 @@ def rule(
     transports: frozenset[str] | None = None,
     exercised: str | Iterable[str] = (),
     last: bool = False,
+    facet: str | None = None,
 ) -> Callable[[F], F]:
     """Register the decorated generator function as the rule `id`.
 
@@ -151,6 +153,7 @@ def rule(
     transports  None: as the catalogue says
     exercised   triggers: every subject of these counts as `ctx.tested()`, also those the rule is never called with
                 (for rules on what `screen` sorts out)
+    facet     the rule sees this of its subject and nothing else, and asks `ctx` for no memory; see `facets`
     last      run after all others, to give way to what they raised (`ctx.raised`)
     """
     entry = catalogue.ENTRIES.get(id)
@@ -166,6 +169,8 @@ def rule(
     counted = frozenset([exercised] if isinstance(exercised, str) else exercised)
     if not triggers | counted <= TRIGGERS:
         raise BadRule(f"{id}: unknown trigger {sorted((triggers | counted) - TRIGGERS)}")
+    if facet is not None and (facet not in facets.KEYS or last):
+        raise BadRule(f"{id}: {facet!r} is no facet, or the rule has to wait for others")
     wanted = frozenset(signals) if signals else None
     if wanted and not wanted <= _SIGNALS:
         raise BadRule(f"{id}: unknown signal {sorted(wanted - _SIGNALS)}")
@@ -191,6 +196,7 @@ def rule(
             entry=entry,
             order=len(RULES),
             last=last,
+            facet=facet,
             check=check,
         )
         return check
@@ -208,6 +214,23 @@ def load() -> dict[str, Rule]:
     return RULES
 
 
+class Selection:
+    """The rules for subjects of one kind.
+
+    rules     all of them, in order            counted   place in `Selector.counted` of those exercised anyhow
+    alone     those asked about every subject  groups    the others by facet
+    """
+
+    __slots__ = ("alone", "counted", "groups", "rules")
+
+    def __init__(self, rules: tuple[Rule, ...], counted: int) -> None:
+        self.rules = rules
+        self.counted = counted
+        self.alone = tuple(r for r in rules if r.facet is None)
+        names = dict.fromkeys(r.facet for r in rules if r.facet is not None)
+        self.groups = tuple((name, tuple(r for r in rules if r.facet == name)) for name in names)
+
+
 class Selector:
     """Answers which rules can apply: built once, then one dictionary look-up per subject.
 
@@ -216,7 +239,7 @@ class Selector:
 
     def __init__(self, rules: Iterable[Rule]) -> None:
         self._rules = sorted(rules, key=lambda r: (r.last, r.order))
-        self._cache: dict[_Key, tuple[tuple[Rule, ...], int]] = {}
+        self._cache: dict[_Key, Selection] = {}
         self.counted: list[tuple[str, ...]] = [()]
         # Any other name matches as none does: a peer that invents methods cannot make the cache grow.
         self._names = {
@@ -227,12 +250,10 @@ class Selector:
         self, triggers: tuple[str, ...], dir: str, era: str, transport: str, name: str
     ) -> tuple[Rule, ...]:
         """Rules for any of these triggers, and this direction, era, transport and method (SIGNAL: signal)."""
-        return self.select(triggers, dir, era, transport, name)[0]
+        return self.select(triggers, dir, era, transport, name).rules
 
-    def select(
-        self, triggers: tuple[str, ...], dir: str, era: str, transport: str, name: str
-    ) -> tuple[tuple[Rule, ...], int]:
-        """The rules to call, and where in `counted` the ids stand of those that the subject exercises anyhow."""
+    def select(self, triggers: tuple[str, ...], dir: str, era: str, transport: str, name: str) -> Selection:
+        """What is to be done about such a subject."""
         key = (triggers, dir, era, transport, name if name in self._names else "")
         found = self._cache.get(key)
         if found is None:
@@ -240,7 +261,7 @@ class Selector:
             ids = tuple(r.id for r in self._rules if r.exercised and _fits(r, r.exercised, *key))
             if ids not in self.counted:
                 self.counted.append(ids)
-            found = self._cache[key] = rules, self.counted.index(ids)
+            found = self._cache[key] = Selection(rules, self.counted.index(ids))
         return found
 
 

@@ -18,7 +18,7 @@ FROM_CLIENT = ("c2s",)
 SHOWN = 1000
 
 
-@rule("roots/roots-array", level=MUST, fault=CLIENT, on=ANSWER, dirs=FROM_CLIENT, eras=BOTH,
+@rule("roots/roots-array", facet="answer", level=MUST, fault=CLIENT, on=ANSWER, dirs=FROM_CLIENT, eras=BOTH,
       source=SCHEMA + "ListRootsResult, Root")  # fmt: skip
 def roots_are_no_array(message: Message, ctx: Context) -> Iterator[Finding]:
     """The answer to roots/list has no array of roots, or an entry without uri.
@@ -55,7 +55,7 @@ def _roots(answer: Answer) -> list[Any]:
     return roots[:SHOWN] if type(roots) is list else []
 
 
-@rule("roots/file-uri", level=MUST, fault=CLIENT, on=ANSWER, dirs=FROM_CLIENT, eras=BOTH,
+@rule("roots/file-uri", facet="answer", level=MUST, fault=CLIENT, on=ANSWER, dirs=FROM_CLIENT, eras=BOTH,
       source=PAGE + "#root")  # fmt: skip
 def root_is_no_file_uri(message: Message, ctx: Context) -> Iterator[Finding]:
     """The uri of a root is no file:// URI.
@@ -70,7 +70,7 @@ def root_is_no_file_uri(message: Message, ctx: Context) -> Iterator[Finding]:
                               text=f"the uri of a root is {uri[:80]!r}, which is no file:// URI")  # fmt: skip
 
 
-@rule("roots/no-traversal", level=MUST, fault=CLIENT, on=ANSWER, dirs=FROM_CLIENT, eras=BOTH,
+@rule("roots/no-traversal", facet="answer", level=MUST, fault=CLIENT, on=ANSWER, dirs=FROM_CLIENT, eras=BOTH,
       source=PAGE + "#security-considerations item 1")  # fmt: skip
 def root_leads_elsewhere(message: Message, ctx: Context) -> Iterator[Finding]:
     """The uri of a root has dot segments or encoded separators.

@@ -34,7 +34,7 @@ def _uses(value: dict[str, Any]) -> list[dict[str, Any]]:
     return [block for block in _blocks(value) if block.get("type") == "tool_use"]
 
 
-@rule("sampling/result-fields", level=MUST, fault=CLIENT, on=ANSWER, dirs=FROM_CLIENT, eras=BOTH,
+@rule("sampling/result-fields", facet="answer", level=MUST, fault=CLIENT, on=ANSWER, dirs=FROM_CLIENT, eras=BOTH,
       source=SCHEMA + "CreateMessageResult")  # fmt: skip
 def answer_lacks_a_member(message: Message, ctx: Context) -> Iterator[Finding]:
     """The answer to sampling lacks role, content or model, or one of them is none.
@@ -70,7 +70,7 @@ def answer_lacks_a_member(message: Message, ctx: Context) -> Iterator[Finding]:
 
 
 @rule("sampling/tool-choice-honoured", level=MUST_NOT, fault=CLIENT, on=ANSWER, dirs=FROM_CLIENT, eras=BOTH,
-      source=PAGE + "#tool-choice-modes")  # fmt: skip
+      facet="answer", source=PAGE + "#tool-choice-modes")  # fmt: skip
 def choice_was_not_honoured(message: Message, ctx: Context) -> Iterator[Finding]:
     """The model used tools where toolChoice says none, or none where it says required.
 
@@ -109,7 +109,7 @@ def _offered(params: dict[str, Any]) -> set[str]:
     )
 
 
-@rule("sampling/max-tokens-respected", level=MUST, fault=CLIENT, on=ANSWER, dirs=FROM_CLIENT, eras=BOTH,
+@rule("sampling/max-tokens-respected", facet="answer", level=MUST, fault=CLIENT, on=ANSWER, dirs=FROM_CLIENT, eras=BOTH,
       source=PAGE + "#sampling-parameters")  # fmt: skip
 def answer_is_too_long(message: Message, ctx: Context) -> Iterator[Finding]:
     """The answer is far longer than maxTokens tokens can be.
@@ -132,7 +132,7 @@ def answer_is_too_long(message: Message, ctx: Context) -> Iterator[Finding]:
 
 
 @rule("sampling/stop-reason-tool-use", level=ADVISORY, fault=CLIENT, on=ANSWER, dirs=FROM_CLIENT, eras=BOTH,
-      source=PAGE + "#result-fields")  # fmt: skip
+      facet="answer", source=PAGE + "#result-fields")  # fmt: skip
 def stop_reason_says_otherwise(message: Message, ctx: Context) -> Iterator[Finding]:
     """stopReason and content disagree about whether a tool is used.
 

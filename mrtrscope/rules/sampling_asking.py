@@ -22,7 +22,7 @@ _OPTIONAL = (
 )  # fmt: skip
 
 
-@rule("sampling/request-fields", level=MUST, fault=SERVER, on=QUESTION, dirs=FROM_SERVER, eras=BOTH,
+@rule("sampling/request-fields", facet="question", level=MUST, fault=SERVER, on=QUESTION, dirs=FROM_SERVER, eras=BOTH,
       source=SCHEMA + "CreateMessageRequestParams")  # fmt: skip
 def asks_without_messages(message: Message, ctx: Context) -> Iterator[Finding]:
     """A sampling request lacks messages or maxTokens, or has a parameter of another type.
@@ -66,7 +66,7 @@ def _messages(question: Question) -> Iterator[tuple[str, dict[str, Any]]]:
             yield f"{question.path}/params/messages/{n}", entry
 
 
-@rule("sampling/message-shape", level=MUST, fault=SERVER, on=QUESTION, dirs=FROM_SERVER, eras=BOTH,
+@rule("sampling/message-shape", facet="question", level=MUST, fault=SERVER, on=QUESTION, dirs=FROM_SERVER, eras=BOTH,
       source=PAGE + "#messages")  # fmt: skip
 def message_is_misshapen(message: Message, ctx: Context) -> Iterator[Finding]:
     """A message to be sampled has a role or content that does not exist there.
@@ -105,7 +105,7 @@ def _kinds(entry: dict[str, Any]) -> list[Any]:
 
 
 @rule("sampling/tool-results-alone", level=MUST, fault=SERVER, on=QUESTION, dirs=FROM_SERVER, eras=BOTH,
-      source=PAGE + "#tool-result-messages")  # fmt: skip
+      facet="question", source=PAGE + "#tool-result-messages")  # fmt: skip
 def tool_result_in_company(message: Message, ctx: Context) -> Iterator[Finding]:
     """A message with a tool result holds something else as well, or is not the user's.
 
@@ -127,7 +127,7 @@ def tool_result_in_company(message: Message, ctx: Context) -> Iterator[Finding]:
 
 
 @rule("sampling/tool-use-balanced", level=MUST, fault=SERVER, on=QUESTION, dirs=FROM_SERVER, eras=BOTH,
-      source=PAGE + "#tool-use-and-result-balance")  # fmt: skip
+      facet="question", source=PAGE + "#tool-use-and-result-balance")  # fmt: skip
 def tool_use_without_its_result(message: Message, ctx: Context) -> Iterator[Finding]:
     """A tool use is not followed at once by its result, or a result belongs to no use.
 
@@ -183,7 +183,7 @@ def _unbalanced(entries: list[tuple[str, dict[str, Any]]]) -> Iterator[tuple[str
 
 
 @rule("sampling/tools-capability-declared", level=MUST_NOT, fault=SERVER, on=QUESTION, dirs=FROM_SERVER, eras=BOTH,
-      source=PAGE + "#tools-in-sampling")  # fmt: skip
+      facet="question", source=PAGE + "#tools-in-sampling")  # fmt: skip
 def tools_that_were_not_declared(message: Message, ctx: Context) -> Iterator[Finding]:
     """Sampling is asked with tools, though the client did not declare sampling.tools.
 
@@ -211,7 +211,7 @@ def tools_that_were_not_declared(message: Message, ctx: Context) -> Iterator[Fin
 
 
 @rule("sampling/tool-choice-valid", level=MUST, fault=SERVER, on=QUESTION, dirs=FROM_SERVER, eras=BOTH,
-      source=SCHEMA + "ToolChoice")  # fmt: skip
+      facet="question", source=SCHEMA + "ToolChoice")  # fmt: skip
 def choice_that_does_not_exist(message: Message, ctx: Context) -> Iterator[Finding]:
     """toolChoice is no object with the mode auto, required or none.
 
@@ -234,7 +234,7 @@ def choice_that_does_not_exist(message: Message, ctx: Context) -> Iterator[Findi
 
 
 @rule("sampling/include-context-deprecated", level=SHOULD_NOT, fault=SERVER, on=QUESTION, dirs=FROM_SERVER, eras=BOTH,
-      source=PAGE + "#capabilities")  # fmt: skip
+      facet="question", source=PAGE + "#capabilities")  # fmt: skip
 def asks_for_context(message: Message, ctx: Context) -> Iterator[Finding]:
     """includeContext asks for the context of servers.
 
@@ -260,7 +260,7 @@ def asks_for_context(message: Message, ctx: Context) -> Iterator[Finding]:
 
 
 @rule("sampling/model-preferences-range", level=MUST, fault=SERVER, on=QUESTION, dirs=FROM_SERVER, eras=BOTH,
-      source=PAGE + "#capability-priorities")  # fmt: skip
+      facet="question", source=PAGE + "#capability-priorities")  # fmt: skip
 def priority_out_of_range(message: Message, ctx: Context) -> Iterator[Finding]:
     """A priority of modelPreferences is no number from 0 to 1, or hints are no array of objects.
 
