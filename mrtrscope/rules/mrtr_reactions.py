@@ -134,7 +134,8 @@ def takes_a_malformed_answer(answer: Message, ctx: Context) -> Iterator[Finding]
 
 @rule("mrtr/bare-answer-accepted", level=MUST, fault=SERVER, on=RETRY_ANSWERED, dirs=FROM_SERVER,
 
-      facet="reaction", source=SCHEMA + "InputResponse, ElicitResult, ListRootsResult, CreateMessageResult")  # fmt: skip
+      facet="reaction",
+      source=SCHEMA + "InputResponse, ElicitResult, ListRootsResult, CreateMessageResult")  # fmt: skip
 def refuses_a_bare_answer(answer: Message, ctx: Context) -> Iterator[Finding]:
     """Answers that the schema allows are refused for their shape.
 
