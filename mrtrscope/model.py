@@ -81,6 +81,40 @@ class Times(_Model):
     total: float
 
 
+class State(_Model):
+    """A state of a task, and when it was first seen in it."""
+
+    t: float
+    state: str
+
+
+class Task(_Model):
+    """What a call turned into that was answered with a task. Its polls and answers stand in `attached`."""
+
+    id: str
+    polls: int = 0
+    updates: int = 0
+    states: list[State] = []  # as they were seen to change, the last 128
+
+
+class Subscription(_Model):
+    """A stream that was asked for."""
+
+    acknowledged: float | None = None  # when
+    delivered: dict[str, int] = {}  # notifications by method
+    ended: str = ""  # "result", "error", "cancelled", "closed", "lost"; "" while it is open
+    by: Literal["", "client", "server"] = ""
+
+
+class Within(_Model):
+    """The call in which a server asked its own request, or the call of a host that a gateway made this one for."""
+
+    operation: str | None  # None when ambiguous
+    grade: Literal["exact", "inferred", "ambiguous"]
+    evidence: list[str]
+    candidates: list[str] = []
+
+
 class Operation(_Model):
     """What the user meant: one exchange, or a chain of them."""
 
@@ -94,6 +128,10 @@ class Operation(_Model):
     outcome: Literal["complete", "error", "open", "abandoned", "cancelled", "lost"]
     rounds: list[Round]
     attached: list[str] = []
+    task: Task | None = None
+    subscription: Subscription | None = None
+    within: Within | None = None  # a server's own request: the call it was asked in
+    nested: list[str] = []  # server's own requests that were asked in this call
     times: Times
     findings: int
     worst: Literal["must", "should", "info"] | None = None

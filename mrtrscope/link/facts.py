@@ -216,11 +216,12 @@ class Exchange:
     progress      what its progress notifications said so far, None while there was none
     tool          the definition that a tools/call is held to, None when none was seen; see `link.tools`
     operation     the operation it belongs to
+    part          "" for a round of it, else what it is beside the rounds: "poll", "update", "cancel" or "result"
     """
 
     __slots__ = (
         "answer", "ask", "cancel", "capabilities", "client", "dir", "era", "extra", "http", "link", "method",
-        "noted", "notes", "operation", "peer", "progress", "remarks", "request", "state", "stranger", "t_end",
+        "noted", "notes", "operation", "part", "peer", "progress", "remarks", "request", "state", "stranger", "t_end",
         "target", "tool", "twin", "version",
     )  # fmt: skip
 
@@ -249,6 +250,7 @@ class Exchange:
     progress: Progress | None
     tool: Tool | None
     operation: Operation
+    part: str
 
     @property
     def key(self) -> str:
@@ -277,17 +279,18 @@ class Exchange:
 class Operation:
     """What the user meant: one exchange, or a chain of them. Its key is that of its first request.
 
-    kind      "single", "mrtr", later "legacy", "task", "a2a", "subscription"
+    kind      "single", "mrtr", "legacy", "task", "a2a", "subscription"
     last      the exchange that came to it last, None when the operation was taken up again from `Memory`
     count     how many rounds it has altogether (what the earlier ones were stands in `Ask.chain`)
     open      how many of them wait for an answer
     outcome   see the constants above
     server, waiting   microseconds spent in the server, and between a question and its retry
+    more      what its kind has beside that, None for nothing; JSON values: see `link.longs`, `link.nested`, `link.hops`
     """
 
     __slots__ = (
-        "channel", "count", "key", "kind", "last", "method", "open", "outcome", "server", "t", "t_end", "target",
-        "waiting",
+        "channel", "count", "key", "kind", "last", "method", "more", "open", "outcome", "server", "t", "t_end",
+        "target", "waiting",
     )  # fmt: skip
 
     key: str
@@ -303,6 +306,7 @@ class Operation:
     outcome: str
     server: int
     waiting: int
+    more: dict[str, Any] | None
 
     def at_present(self, outcome: str) -> Operation:
         """A copy that says how the operation stands now; see `Pipeline.finish`."""

@@ -12,9 +12,10 @@ For every event `feed` calls the sink it was given::
 from __future__ import annotations
 
 from mrtrscope.link import notices, pairing, servers
+from mrtrscope.link.exchanges import begin
 from mrtrscope.link.facts import LEGACY, MODERN, Exchange
 from mrtrscope.link.memory import Memory
-from mrtrscope.link.operations import Operations, target_of
+from mrtrscope.link.operations import Operations
 from mrtrscope.link.pairing import ASKED, CANCEL, CUT, ERROR, INPUT_REQUIRED, NEXT, RESULT, WAITING, Pending
 from mrtrscope.link.processes import LISTEN
 from mrtrscope.link.progress import follow
@@ -103,15 +104,7 @@ class Linker:
             # Nothing can answer a null id, so there is no exchange; the rule about the id sees the message itself.
             self._sink.message(message, "", None, "")
             return
-        exchange = Exchange()
-        exchange.request, exchange.extra, exchange.notes, exchange.noted = message, [], [], 0
-        exchange.dir, exchange.method = message.dir, message.method or ""
-        exchange.http, exchange.peer = message.http, message.peer
-        exchange.target = target_of(exchange.method, message.params)
-        exchange.state, exchange.t_end = WAITING, None
-        exchange.answer = exchange.cancel = exchange.ask = exchange.link = exchange.stranger = None
-        exchange.twin = ""
-        exchange.remarks = exchange.progress = exchange.tool = None
+        exchange = begin(message)
         if message.dir == "c2s":
             declared = self.sessions.declared(message)
             exchange.era, exchange.version = declared.era, declared.version
@@ -310,7 +303,16 @@ class Linker:
         if exchange is not None and message.method == "notifications/progress":
             follow(exchange, message)
         self.watchers.told(self.channel(message), message, exchange)
-        self._attach(message, NOTIFICATION_ROLE, exchange, operation)
+        about = self.operations.longs.told(message)
+        if about is None:
+            self._attach(message, NOTIFICATION_ROLE, exchange, operation)
+            return
+        task, settled = about
+        if task.last is not None:
+            self._sink.changed(task.last)
+        self._attach(message, NOTIFICATION_ROLE, exchange, task.key)
+        if settled:
+            self._sink.settled(task)
 
     def _cancelled(self, message: Message, scope: str) -> None:
         """notifications/cancelled names a request of its own sender; a server's may also name a subscription."""
@@ -338,7 +340,7 @@ class Linker:
             exchange.noted += 1
             if len(exchange.notes) < NOTES:
                 exchange.notes.append(message)
-            operation = exchange.operation.key
+            operation = operation or exchange.operation.key
         self._sink.message(message, role, exchange, operation)
 
     def _of_stream(self, event: Event) -> Exchange | None:

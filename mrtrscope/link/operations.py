@@ -23,6 +23,7 @@ from mrtrscope.link.facts import (
     Exchange,
     Operation,
 )
+from mrtrscope.link.longs import TASK, Longs
 from mrtrscope.link.memory import Memory, digest
 from mrtrscope.link.pairing import ASKED
 from mrtrscope.link.retries import Retries
@@ -57,6 +58,7 @@ class Operations:
         self._memory = memory
         self._retries = retries
         self.open: dict[str, Operation] = {}
+        self.longs = Longs(memory, self)
         # operation -> since when it waits for its client, the client's process or connection, what else names it
         self.asked: OrderedDict[str, tuple[int, str, str]] = OrderedDict()
         self._due: deque[tuple[int, str, int]] = deque()  # (time to look again, operation, asked at)
@@ -71,11 +73,14 @@ class Operations:
         twin   a request that waits under the same id: nobody can tell their answers apart, so they stay together
         """
         self._client_seen(exchange.client, exchange.t)
+        part = self.longs.join(exchange)
+        if part is not None:
+            return part
         link = exchange.link
         ask = link.ask if link is not None and link.grade != AMBIGUOUS else None
         operation = None
         if ask is not None and (ask.method, ask.target) == (exchange.method, exchange.target):
-            operation = self.open.get(ask.operation) or self._recall(ask.operation)
+            operation = self.open.get(ask.operation) or self.recall(ask.operation)
         elif twin is not None:
             operation = twin.operation
         else:
@@ -86,8 +91,9 @@ class Operations:
             operation.channel, operation.method = exchange.request.channel, exchange.method
             operation.target = exchange.target
             operation.count = operation.open = operation.server = operation.waiting = 0
+            operation.more = None
         elif ask is not None:
-            operation.kind = "mrtr"
+            operation.kind = operation.kind if operation.kind == TASK else "mrtr"
             operation.waiting += max(0, exchange.t - ask.t)
             self.asked.pop(operation.key, None)
         operation.count += 1
@@ -101,6 +107,8 @@ class Operations:
 
     def ended(self, exchange: Exchange, t: int) -> bool:
         """An exchange of it got its end; True when the operation is settled by that."""
+        if exchange.part:
+            return self.longs.ended(exchange, t)
         operation = exchange.operation
         operation.open -= 1
         operation.server += max(0, t - exchange.t)
@@ -111,7 +119,9 @@ class Operations:
             self.asked[operation.key] = (t, exchange.client.peer, _name(exchange.client))
             self._due.append((t + ABANDONED_AFTER, operation.key, t))
             self._at_hand.append((operation.key, t))
-        settled = self._settle(operation, OUTCOME[exchange.state])
+        settled = self.longs.begun(exchange, t)
+        if settled is None:
+            settled = self._settle(operation, OUTCOME[exchange.state])
         self._let_go()
         return settled
 
@@ -129,14 +139,15 @@ class Operations:
     def answered_after_all(self, exchange: Exchange, t: int) -> bool:
         """An exchange taken for lost got its answer; True when the operation is settled by that."""
         operation = exchange.operation
-        self.open[operation.key] = operation
         operation.open += 1
+        if not exchange.part:
+            self.open[operation.key] = operation
         return self.ended(exchange, t)
 
     def _settle(self, operation: Operation, outcome: str) -> bool:
         operation.outcome = OPEN if operation.open else outcome
         if operation.kind == "mrtr":
-            self._memory.set("op", digest(operation.key), _dump(operation))
+            self.keep(operation)
         if operation.outcome == OPEN:
             return False
         self.open.pop(operation.key, None)
@@ -147,10 +158,10 @@ class Operations:
         """HTTP refused the request for want of credentials or capacity: it may be sent again as it is."""
         http = exchange.http
         wait = AGAIN_WITHIN.get(http.status or 0) if http is not None else None
-        if wait is None or exchange.link is not None:
+        if wait is None or exchange.link is not None or exchange.part:
             return
         operation = exchange.operation
-        self._memory.set("op", digest(operation.key), _dump(operation))
+        self.keep(operation)
         self._refused[_as_sent(exchange)] = (operation.key, operation.t_end + wait, exchange)
         if len(self._refused) > CLIENTS:
             self._refused.popitem(last=False)
@@ -170,7 +181,7 @@ class Operations:
         ):
             return None
         del self._refused[request]
-        return self.open.get(key) or self._recall(key)
+        return self.open.get(key) or self.recall(key)
 
     def overdue(self, now: int) -> list[Operation]:
         """Operations that, by `now`, are known to be abandoned, or are no longer looked at; each once."""
@@ -181,7 +192,7 @@ class Operations:
             if asked is None or asked[0] != since:
                 continue  # taken up meanwhile
             if self._went_on(asked):
-                operation = self.open.get(key) or self._recall(key)
+                operation = self.open.get(key) or self.recall(key)
                 if operation is not None:
                     self._settle(operation, ABANDONED)
                     out.append(operation)
@@ -196,9 +207,9 @@ class Operations:
 
     def peer_ended(self, peer: str) -> list[Operation]:
         """A process or its input ended: what it was asked is abandoned."""
-        out = []
+        out = self.longs.peer_ended(peer)
         for key in [key for key, asked in self.asked.items() if asked[1] == peer]:
-            operation = self.open.get(key) or self._recall(key)
+            operation = self.open.get(key) or self.recall(key)
             if operation is not None:
                 self._settle(operation, ABANDONED)
                 out.append(operation)
@@ -248,7 +259,12 @@ class Operations:
         self._retries.file(exchange.request.channel, ask)
         return ask
 
-    def _recall(self, key: str) -> Operation | None:
+    def keep(self, operation: Operation) -> None:
+        """Have memory know the operation as it is now."""
+        self._memory.set("op", digest(operation.key), _dump(operation))
+
+    def recall(self, key: str) -> Operation | None:
+        """The operation as memory has it."""
         text = self._memory.get("op", digest(key))
         return None if text is None else _load(text)
 

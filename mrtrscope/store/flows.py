@@ -16,7 +16,8 @@ _LEVELS = ("", "info", "should", "must")
 
 _REQUESTS = """
 select m.id, m.lane, o.op, o.count, coalesce(p.outcome, o.outcome),
-  (select count(*) from exchanges x where x.operation = o.id and x.dir = m.dir and x.request <= m.id),
+  (select count(*) from exchanges x where x.operation = o.id and x.dir = m.dir and x.part is null
+    and x.request <= m.id),
   (select count(*) from findings f where f.operation = o.id),
   (select max(case f.level when 'must' then 3 when 'should' then 2 else 1 end)
      from findings f where f.operation = o.id)

@@ -12,6 +12,8 @@ from typing import Any
 
 from mrtrscope import model
 from mrtrscope.store.base import Base
+from mrtrscope.store.more import told
+from mrtrscope.store.names import split_key
 from mrtrscope.store.values import LEVELS, Groups, by_operation, join_key, loaded, named, number, parsed_id
 
 _MESSAGE = """
@@ -29,7 +31,7 @@ _ROUND = """
 
 _OPERATION = """
     select o.id, o.op, o.channel, o.kind, o.method, o.target, coalesce(p.outcome, o.outcome), o.t, o.t_end, o.server,
-      o.waiting, m.journal, m.offset, m.part
+      o.waiting, m.journal, m.offset, m.part, o.more
     from operations o join messages m on m.id = o.id left join present p on p.operation = o.id"""
 
 _FINDING = """
@@ -101,8 +103,8 @@ class Store(Base):
         ))  # fmt: skip
         attached: dict[int, list[str]] = {}
         for operation, m in self._rows(
-            "select m.operation, m.m from messages m join exchanges x on x.request = m.exchange"
-            " where m.operation is not null and m.id <> x.request and m.id <> coalesce(x.answer, 0) order by m.m"
+            "select m.operation, m.m from messages m join exchanges x on x.request = m.exchange where m.operation"
+            " is not null and (x.part is not null or m.id <> x.request and m.id <> coalesce(x.answer, 0)) order by m.m"
         ):
             attached.setdefault(operation, []).append(f"m{m}")
         for operation, m in self._rows(
@@ -110,10 +112,15 @@ class Store(Base):
         ):
             attached.setdefault(operation, []).append(f"m{m}")
         rounds = Groups(self._rows(
-            f"{_ROUND} join operations o on o.id = x.operation order by o.op, q.m"
+            f"{_ROUND} join operations o on o.id = x.operation where x.part is null order by o.op, q.m"
         ))  # fmt: skip
+        nested: dict[int, list[str]] = {}
+        for within, op in self._rows("select within, op from operations where within is not null order by op"):
+            nested.setdefault(within, []).append(f"op{op}")
         for row in self._rows(f"{_OPERATION} order by o.op"):
-            yield self._operation(row, rounds.take(row[0]), attached.get(row[0], []), counts.get(row[0], {}))
+            found = self._operation(row, rounds.take(row[0]), attached.get(row[0], []), counts.get(row[0], {}))
+            found.nested = nested.get(row[0], [])
+            yield found
 
     def operation(self, op: str) -> model.Operation | None:
         """The operation with this number ("op2")."""
@@ -121,20 +128,32 @@ class Store(Base):
         if row is None:
             return None
         id = row[0]
-        rounds = list(self._rows(f"{_ROUND} where x.operation = ? order by q.m", (id,)))
+        rounds = list(self._rows(f"{_ROUND} where x.operation = ? and x.part is null order by q.m", (id,)))
         attached = [f"m{m}" for (m,) in self._rows(
-            "select m.m from messages m left join exchanges x on x.request = m.exchange where m.operation = ?"
-            " and m.id <> coalesce(x.request, 0) and m.id <> coalesce(x.answer, 0) order by m.m", (id,)
+            "select m.m from messages m left join exchanges x on x.request = m.exchange where m.operation = ? and"
+            " (x.part is not null or m.id <> coalesce(x.request, 0) and m.id <> coalesce(x.answer, 0)) order by m.m",
+            (id,),
         )]  # fmt: skip
         counts = by_operation(self._rows(
             "select operation, level, count(*) from findings where operation = ? group by 1, 2", (id,)
         ))  # fmt: skip
-        return self._operation(row, rounds, attached, counts.get(id, {}))
+        found = self._operation(row, rounds, attached, counts.get(id, {}))
+        nested = self._rows("select op from operations where within = ? order by op", (id,))
+        found.nested = [f"op{n}" for (n,) in nested]
+        return found
 
     def operation_of(self, at: str) -> str | None:
         """The operation that a message belongs to ("m3" -> "op2")."""
         return named("op", self._one(
             "select o.op from messages m join operations o on o.id = m.operation where m.m = ?", (number(at, "m"),)
+        ))  # fmt: skip
+
+    def operation_named(self, key: str) -> str | None:
+        """The operation with this permanent key."""
+        journal, offset, part = split_key(key)
+        return named("op", self._one(
+            "select o.op from operations o join messages m on m.id = o.id join journals j on j.id = m.journal"
+            " where j.name = ? and m.offset = ? and m.part = ?", (journal, offset, part),
         ))  # fmt: skip
 
     def _operation_id(self, op: str) -> int:
@@ -143,13 +162,14 @@ class Store(Base):
     def _operation(
         self, row: tuple[Any, ...], rounds: list[tuple[Any, ...]], attached: list[str], counts: dict[str, int]
     ) -> model.Operation:
-        _, op, channel, kind, method, target, outcome, t, t_end, server, waiting, journal, offset, part = row
+        _, op, channel, kind, method, target, outcome, t, t_end, server, waiting, journal, offset, part, more = row
         return model.Operation(
             id=f"op{op}", key=join_key(self._journals[journal], offset, part), t=t / 1e6, kind=kind,
             channel=self._channels[channel], method=method, target=target or None, outcome=outcome,
             rounds=[self._round(r) for r in rounds], attached=attached,
             times=model.Times(server=server / 1e6, waiting=waiting / 1e6, total=(t_end - t) / 1e6),
             findings=sum(counts.values()), worst=next((level for level in LEVELS if counts.get(level)), None),
+            **(told(json.loads(more), self.operation_named) if more else {}),
         )  # fmt: skip
 
     def _round(self, row: tuple[Any, ...]) -> model.Round:

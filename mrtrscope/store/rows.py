@@ -101,7 +101,7 @@ def exchange_row(exchange: Exchange, request: int, ids: MessageIds) -> Row:
         target if len(target) < 200 and target.isascii() else plain(target),
         exchange.era, plain(exchange.version),
         None if ask is None else to_json([plain(name, PREVIEW) for name in ask.questions][:256]),
-        *((None,) * 6 if link is None else link_columns(link, ids)),
+        *((None,) * 6 if link is None else link_columns(link, ids)), exchange.part or None,
     )  # fmt: skip
 
 
@@ -117,10 +117,14 @@ def link_columns(link: Link, ids: MessageIds) -> Row:
     )
 
 
-def operation_row(operation: Operation, id: int, rank: int, channel: int) -> Row:
+def operation_row(operation: Operation, id: int, rank: int, channel: int, ids: MessageIds) -> Row:
+    more = operation.more
+    within = None if more is None else more.get("within")
     return (
         id, rank, channel, operation.kind, plain(operation.method), plain(operation.target), operation.outcome,
         operation.t, operation.t_end, operation.server, operation.waiting, operation.count,
+        None if within is None or not within["in"] else ids.get(within["in"]),
+        None if more is None else to_json(more),
     )  # fmt: skip
 
 

@@ -44,12 +44,13 @@ TABLES: dict[str, dict[str, type]] = {
     "exchanges": {
         "request": int, "operation": int, "answer": int, "cancel": int, "state": str, "t": int, "t_end": int,
         "dir": str, "method": str, "target": str, "era": str, "version": str, "asks": str, "grade": str,
-        "link_to": int, "evidence": str, "candidates": str, "total": int, "differences": str,
+        "link_to": int, "evidence": str, "candidates": str, "total": int, "differences": str, "part": str,
     },
-    # id: that of its first request's message
+    # id: that of its first request's message; within: the operation that it was asked in
+    # more: `Operation.more` as JSON
     "operations": {
         "id": int, "op": int, "channel": int, "kind": str, "method": str, "target": str, "outcome": str, "t": int,
-        "t_end": int, "server": int, "waiting": int, "count": int,
+        "t_end": int, "server": int, "waiting": int, "count": int, "within": int, "more": str,
     },
     # present: what the last `finish()` said of operations that are not settled
     "present": {"operation": int, "outcome": str},
@@ -75,7 +76,7 @@ KEYS: dict[str, str | tuple[str, ...]] = {
 UNIQUE = (("journals", "name"), ("channels", "name"), ("clients", "name"), ("spaces", "name"))
 INDEXES = (
     ("messages", "m"), ("messages", "operation"), ("events", "f"), ("operations", "op"), ("exchanges", "operation"),
-    ("findings", "operation"),
+    ("findings", "operation"), ("operations", "within"),
 )  # fmt: skip
 
 VIEWS = {

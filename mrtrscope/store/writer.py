@@ -30,7 +30,7 @@ FINDING = f"insert or replace into findings values ({', '.join('?' * len(schema.
 OPERATION = (
     f"insert into operations values ({', '.join('?' * len(schema.TABLES['operations']))}) on conflict(id) do update set"
     " kind = excluded.kind, outcome = excluded.outcome, t_end = excluded.t_end, server = excluded.server,"
-    " waiting = excluded.waiting, count = excluded.count"
+    " waiting = excluded.waiting, count = excluded.count, within = excluded.within, more = excluded.more"
 )
 TESTED = "insert into tested values (?, ?, ?, 0) on conflict do update set n = n + excluded.n"
 WAITING = 50_000  # values that the linker wants remembered, until they are written
@@ -214,7 +214,7 @@ class Writer:
         new = [(_order(operation), id) for id, operation in found if id >= started]
         numbers = dict(zip((id for _, id in new), ranks.give(new), strict=True))
         rows = [
-            operation_row(operation, id, numbers.get(id, 0), self._channels(plain(operation.channel)))
+            operation_row(operation, id, numbers.get(id, 0), self._channels(plain(operation.channel)), self._ids)
             for id, operation in found
         ]
         self.db.conn.executemany(OPERATION, rows)

@@ -69,7 +69,7 @@ def operation(request: Message) -> Operation:
         1,
         1,
     )
-    o.outcome, o.server, o.waiting = "open", 0, 0
+    o.outcome, o.server, o.waiting, o.more = "open", 0, 0, None
     return o
 
 
@@ -87,7 +87,7 @@ def exchange(
         op.target,
     )
     x.era, x.version, x.capabilities, x.client = "modern", "2026-07-28", None, Client(PEER.id)
-    x.peer, x.http, x.state, x.t_end, x.cancel, x.ask = PEER, None, "waiting", None, None, None
+    x.part, x.peer, x.http, x.state, x.t_end, x.cancel, x.ask = "", PEER, None, "waiting", None, None, None
     if answer is not None:
         x.state, x.t_end = "answered", answer.t
         op.t_end, op.outcome, op.open = answer.t, "complete", 0
