@@ -28,6 +28,14 @@ load = detail
 
 def details(store: Store, operations: Iterable[model.Operation]) -> Iterator[OperationDetail]:
     """Several operations in the order given; all of them with `details(store, store.operations())`."""
+    return (found for found, _, _, _ in whole(store, operations))
+
+
+type Whole = tuple[OperationDetail, model.Operation, dict[str, model.Message], dict[str, Event]]
+
+
+def whole(store: Store, operations: Iterable[model.Operation]) -> Iterator[Whole]:
+    """The same, each with its row, the rows of its messages, and the messages themselves, by number."""
     batch: list[tuple[model.Operation, dict[str, model.Message]]] = []
     size = 0
     for operation in operations:
@@ -40,12 +48,10 @@ def details(store: Store, operations: Iterable[model.Operation]) -> Iterator[Ope
     yield from _details(store, batch)
 
 
-def _details(
-    store: Store, batch: list[tuple[model.Operation, dict[str, model.Message]]]
-) -> Iterator[OperationDetail]:
+def _details(store: Store, batch: list[tuple[model.Operation, dict[str, model.Message]]]) -> Iterator[Whole]:
     texts = fetch(store, (m for _, rows in batch for m in rows))
     for operation, rows in batch:
-        yield _detail(store, operation, rows, texts)
+        yield _detail(store, operation, rows, texts), operation, rows, texts
 
 
 def _detail(

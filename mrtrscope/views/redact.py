@@ -33,6 +33,14 @@ _SECRET_VALUES: Final = re.compile(
     r"|(?<=://)[^\s/@:]{1,200}:[^\s/@]{1,200}(?=@)"  # user:password@ in an address
     r"|(?i:(?<=[?&])(?:access_token|token|api_key|apikey|key|secret|password|signature|sig|code)=)[^\s&#]+"
 )
+# Inside running text: a name, a sign, a value. JSON inside a string has its quotes escaped.
+_GIVEN: Final = r"""(?!‹hidden)(?P<value>[^\s"',;&\\{}\[\]]{4,})"""
+_ASSIGNED: Final = re.compile(
+    r"""(?P<before>(?P<name>[\w-]{2,40})(?:\\?["']\s?:\s?\\?["']?|\s?=\s?\\?["']?))""" + _GIVEN
+)
+_SAID: Final = re.compile(r"""(?P<before>(?P<name>[\w-]{2,40})\\?["']?\s{0,3}[:=]\s{0,3}\\?["']?)""" + _GIVEN)
+SHORTEST: Final = 5  # characters of a value that is looked for in other places
+REMEMBERED: Final = 200  # such values, the latest
 
 
 @lru_cache(4096)
@@ -53,6 +61,7 @@ class Redactor:
         self.raw = raw
         self.hidden: dict[str, str] = {}
         self._numbers: dict[str, str] = {}
+        self._told: dict[str, re.Pattern[str]] = {}  # values hidden by name, which may stand elsewhere too
 
     def stand_in(self, value: str, why: str) -> str:
         """The stand-in of a value, the same each time."""
@@ -62,44 +71,78 @@ class Redactor:
             self.hidden[known] = why
         return known
 
+    @property
+    def count(self) -> int:
+        """How many values are hidden so far."""
+        return len(self._numbers)
+
+    def learn(self, value: str, why: str) -> str:
+        """The stand-in of a value that is secret by its name, and is hidden from now on wherever else it stands."""
+        if len(value) >= SHORTEST and value not in self._told:
+            # Not inside a longer word: "secret1" in "secret10" is another value.
+            before, after = ("(?<!\\w)" * value[0].isalnum(), "(?!\\w)" * value[-1].isalnum())
+            self._told[value] = re.compile(before + re.escape(value) + after)
+            if len(self._told) > REMEMBERED:
+                del self._told[next(iter(self._told))]
+        return self.stand_in(value, why)
+
     def text(self, text: str) -> str:
         """Running text with the secrets in it replaced."""
-        if self.raw or len(text) < 8:
+        if self.raw or len(text) < SHORTEST:
             return text
-        return _SECRET_VALUES.sub(lambda m: self.stand_in(m[0], "looks like a credential"), text)
+        for value, pattern in self._told.items():
+            if value in text:
+                text = pattern.sub(self._numbers[value], text)
+        if len(text) < 8:
+            return text
+        text = _SECRET_VALUES.sub(lambda m: self.stand_in(m[0], "looks like a credential"), text)
+        if "=" in text or "':" in text or '":' in text or '" :' in text:
+            return _ASSIGNED.sub(self._assigned, text)
+        return text
+
+    def prose(self, text: str) -> str:
+        """Text that is no JSON (logs, broken messages): also what follows a name and a colon, `password: …`."""
+        return text if self.raw else _SAID.sub(self._assigned, self.text(text))
+
+    def _assigned(self, match: re.Match[str]) -> str:
+        if not is_secret_name(match["name"]):
+            return match[0]
+        return match["before"] + self.stand_in(match["value"], f"value of {match['name']} in text")
+
+    def scalar(self, name: str, value: Any, inside: bool) -> Any:
+        """A string, number, true, false or null that is a member of this name, or stands inside a secret member."""
+        if self.raw:
+            return value
+        if inside:
+            return value if value in (None, "") else self.learn(str(value), "inside a hidden member")
+        if is_secret_name(name) and value not in (None, "", True, False):
+            return self.learn(str(value), f"value of {name[:80]}")
+        return self.text(value) if isinstance(value, str) else value
 
     def named(self, name: str, value: Any) -> Any:
         """The value of a member of this name: hidden as a whole when the name says so, else looked through."""
-        if self.raw:
-            return value
-        if (
-            is_secret_name(name)
-            and value not in (None, "", True, False)
-            and not isinstance(value, (dict, list))
-        ):
-            return self.stand_in(str(value), f"value of {name[:80]}")
-        return self.value(value, secret=is_secret_name(name))
+        if isinstance(value, (dict, list)):
+            return self.value(value, secret=is_secret_name(name))
+        return self.scalar(name, value, False)
 
     def value(self, value: Any, depth: int = 0, secret: bool = False) -> Any:
         """A JSON value with everything secret in it replaced; what is deeper than 64 levels is left out."""
         if self.raw:
             return value
-        if isinstance(value, str):
-            return self.stand_in(value, "inside a hidden member") if secret and value else self.text(value)
+        if not isinstance(value, (dict, list)):
+            return self.scalar("", value, secret)
         if depth > 64:
             return "…"
         if isinstance(value, dict):
             return {self.text(str(k)): self._member(str(k), v, depth, secret) for k, v in value.items()}
-        if isinstance(value, list):
-            return [self.value(v, depth + 1, secret) for v in value]
-        return self.stand_in(str(value), "inside a hidden member") if secret and value is not None else value
+        return [self.value(v, depth + 1, secret) for v in value]
 
     def _member(self, name: str, value: Any, depth: int, secret: bool) -> Any:
         if isinstance(value, dict) and _is_schema(value):
             return self.value(value, depth + 1, secret)  # a form field of that name, not its value
         if isinstance(value, (dict, list)):
             return self.value(value, depth + 1, secret or is_secret_name(name))
-        return self.value(value, depth + 1, True) if secret else self.named(name, value)
+        return self.scalar(name, value, secret)
 
 
 _KINDS = frozenset({"string", "number", "integer", "boolean", "object", "array", "null"})
@@ -107,5 +150,9 @@ _KINDS = frozenset({"string", "number", "integer", "boolean", "object", "array",
 
 def _is_schema(value: dict[str, Any]) -> bool:
     """True for the description of a form field."""
-    kind = value.get("type")
+    return is_kind(value.get("type"))
+
+
+def is_kind(kind: Any) -> bool:
+    """True for what `type` says in a JSON schema."""
     return isinstance(kind, str) and kind in _KINDS
