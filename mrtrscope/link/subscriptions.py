@@ -20,7 +20,7 @@ from mrtrscope.link.offers import offered
 from mrtrscope.link.processes import LISTEN
 from mrtrscope.link.remarks import remark
 from mrtrscope.link.session import Channel
-from mrtrscope.wire.events import ABSENT, Message
+from mrtrscope.wire.events import ABSENT, Event, Message
 from mrtrscope.wire.jsonrpc import id_text
 
 KEPT, PEERS, URIS, UNANNOUNCED = 256, 64, 1024, 16
@@ -200,9 +200,9 @@ def of_process(channel: Channel, message: Message) -> dict[str, Listen]:
     return found
 
 
-def open_ones(channel: Channel, message: Message) -> list[Listen]:
+def open_ones(channel: Channel, event: Event) -> list[Listen]:
     """Those of a stdio process that are open, or of an HTTP channel, whoever asked."""
-    known: dict[str, Listen] = channel.facts.get("listening", {}).get(_peer(message), {})
+    known: dict[str, Listen] = channel.facts.get("listening", {}).get(_peer(event), {})
     return [one for one in known.values() if not one.end]
 
 
@@ -229,8 +229,8 @@ def _strings(value: Any) -> list[str] | None:
     return value
 
 
-def _peer(message: Message) -> str:
-    return message.peer.id if message.http is None else ""
+def _peer(event: Event) -> str:
+    return event.peer.id if event.peer.transport == "stdio" else ""
 
 
 def _name(exchange: Exchange) -> str:

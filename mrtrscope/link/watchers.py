@@ -11,6 +11,7 @@ from mrtrscope.link.memory import Memory
 from mrtrscope.link.offers import Offers
 from mrtrscope.link.session import Channel, Sessions
 from mrtrscope.link.subscriptions import Subscriptions
+from mrtrscope.link.tasks import Tasks
 from mrtrscope.link.web import Web
 from mrtrscope.wire.events import Message, NonMessage, Signal
 
@@ -24,6 +25,7 @@ class Watchers:
         self.web = Web(memory, sessions)
         self.subscriptions = Subscriptions(memory)
         self.logs = Logs()
+        self.tasks = Tasks(memory)
 
     def posted(self, message: Message) -> None:
         """A client's message of any kind came by HTTP."""
@@ -35,6 +37,7 @@ class Watchers:
         if exchange.dir == "c2s":
             self.logs.requested(channel, exchange)
             self.subscriptions.requested(channel, exchange)
+            self.tasks.requested(channel, exchange)
             self.web.requested(channel, exchange)
 
     def answered(self, channel: Channel, exchange: Exchange, answer: Message) -> None:
@@ -44,6 +47,7 @@ class Watchers:
         if before is not None:
             self.subscriptions.listed(channel, exchange, answer, before)
         if exchange.dir == "c2s":
+            self.tasks.answered(channel, exchange, answer)
             self.web.answered(channel, exchange, answer)
 
     def ended(self, channel: Channel, exchange: Exchange) -> None:
@@ -58,6 +62,7 @@ class Watchers:
         if message.dir == "s2c":
             self.logs.told(channel, message, exchange)
             self.subscriptions.told(channel, message, exchange)
+            self.tasks.told(channel, message)
             self.web.notified(message, exchange)
 
     def heard(self, event: Signal | NonMessage, exchange: Exchange | None) -> None:

@@ -18,7 +18,7 @@ RULES = registry.load()
 # Areas that have no rules yet. This list only shrinks: take an area out when its rules come.
 NOT_BUILT = {
     "auth", "cancel", "capability", "discover", "era", "error", "jsonrpc", "legacy", "meta", "progress",
-    "result", "stdio", "tasks", "version",
+    "result", "stdio", "version",
 }  # fmt: skip
 
 
