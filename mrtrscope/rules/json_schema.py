@@ -87,7 +87,8 @@ class Schema:
     def __init__(self, schema: Any, formats_asserted: bool = False) -> None:
         self._schema = schema
         self._asserted = formats_asserted
-        self._quick: Fits | None = None if formats_asserted else compiled(schema)
+        plain = not formats_asserted and dialect_known(dialect(schema))
+        self._quick: Fits | None = compiled(schema) if plain else None
         self._full: Validator | None = None
 
     def faults(self, value: Any, size: int) -> list[Fault] | None:
