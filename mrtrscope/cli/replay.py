@@ -10,11 +10,15 @@ from pathlib import Path
 import click
 
 from mrtrscope.cli.common import CannotRead, capture_argument, epilog, say
+from mrtrscope.cli.replay_drive import drive
 
 
 @click.group(epilog=epilog("mrtrscope replay serve captures/sample-stdio --stdio"))
 def replay() -> None:
-    """Play one side of a capture to a live peer."""
+    """Play the recorded server or client to a live peer."""
+
+
+replay.add_command(drive)
 
 
 @replay.command(epilog=epilog("mrtrscope replay serve captures/sample-stdio --stdio"))

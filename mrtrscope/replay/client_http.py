@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 from typing import Any
 
 from tornado.httpclient import HTTPClientError, HTTPRequest
@@ -12,7 +11,7 @@ from tornado.simple_httpclient import HTTPStreamClosedError, HTTPTimeoutError, S
 from mrtrscope.link.facts import META_VERSION
 from mrtrscope.recorder import Journal
 from mrtrscope.replay.client import Asked, Note, Reply
-from mrtrscope.replay.served import Posts, text_of
+from mrtrscope.replay.served import Posts, header_value, text_of
 from mrtrscope.wire.events import ABSENT
 from mrtrscope.wire.jsonrpc import id_text, parse
 from mrtrscope.wire.sse import SseReader
@@ -193,12 +192,3 @@ def _words(error: Exception) -> str:
     if isinstance(error, HTTPStreamClosedError):
         return "the connection was closed before the answer was complete"
     return str(error)
-
-
-def header_value(name: str) -> str:
-    """A value as Mcp-Name and Mcp-Param-* carry it: as it is when that is safe, else in the Base64 sentinel
-    (#value-encoding)."""
-    safe = name.isascii() and name.isprintable() and name == name.strip() and not name.startswith("=?base64?")
-    if safe and name:
-        return name
-    return f"=?base64?{base64.b64encode(name.encode('utf-8', 'surrogatepass')).decode()}?="

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import itertools
 import json
 import time
@@ -17,6 +18,15 @@ def text_of(message: Any) -> bytes:
         return json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode()
     except UnicodeEncodeError:
         return json.dumps(message, separators=(",", ":")).encode()
+
+
+def header_value(name: str) -> str:
+    """A value as Mcp-Name and Mcp-Param-* carry it: as it is when that is safe, else in the Base64 sentinel
+    (#value-encoding)."""
+    safe = name.isascii() and name.isprintable() and name == name.strip() and not name.startswith("=?base64?")
+    if safe and name:
+        return name
+    return f"=?base64?{base64.b64encode(name.encode('utf-8', 'surrogatepass')).decode()}?="
 
 
 class Lines:

@@ -1,0 +1,112 @@
+"""What `replay drive` and `probe server` share: which server, which headers, which part of the capture."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import click
+
+from mrtrscope.cli.common import CannotRead, say
+
+if TYPE_CHECKING:
+    from mrtrscope.replay import Recording
+
+
+def target_options[F: Callable[..., Any]](function: F) -> F:
+    """--target or a command behind --, --header, --channel, --only, --capture, --timeout."""
+    for option in (
+        click.argument("command", nargs=-1, type=click.UNPROCESSED),
+        click.option("--target", metavar="URL", help="The live server; else its command, behind --."),
+        click.option("--header", "header", multiple=True, metavar="'NAME: VALUE'",
+                     help="Sent with every HTTP request; also $MRTRSCOPE_AUTHORIZATION. Repeatable."),
+        click.option("--channel", metavar="NAME", help="Which server of CAPTURE, when it has several."),
+        click.option("--only", multiple=True, metavar="OP", help="Only this operation (op7); repeatable."),
+        click.option("--timeout", type=click.FloatRange(min=0.01), default=60.0, show_default=True,
+                     help="Seconds that one answer may take."),
+        click.option("--capture", "into", type=click.Path(path_type=Path), metavar="DIR",
+                     help="Where this traffic is recorded."),
+        click.option("--dry-run", is_flag=True, help="Say what would be sent, and send nothing."),
+    ):  # fmt: skip
+        function = option(function)
+    return function
+
+
+def server_of(target: str | None, command: tuple[str, ...]) -> str | list[str]:
+    """The URL or the command; UsageError when it is none of them or both."""
+    if bool(target) == bool(command):
+        raise click.UsageError("say which server: --target URL, or its command behind --")
+    if target is None:
+        return list(command)
+    parts = urlsplit(target)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise click.UsageError(f"--target {target}: a URL is wanted, say http://127.0.0.1:8000/mcp")
+    return target
+
+
+def headers_of(given: tuple[str, ...]) -> dict[str, str]:
+    """--header values, and the credential of the environment."""
+    found = {}
+    if token := os.environ.get("MRTRSCOPE_AUTHORIZATION"):
+        found["Authorization"] = token
+    for text in given:
+        name, colon, value = text.partition(":")
+        if not colon or not name.strip() or any(c in text for c in "\r\n\0"):
+            raise click.UsageError(f"--header {name[:40]!r}: 'NAME: VALUE' is wanted")
+        found[name.strip()] = value.strip()
+    return found
+
+
+def loaded(capture: Path, channel: str | None, only: tuple[str, ...]) -> Recording:
+    """The recording, of one server alone, with the operations that were named in it."""
+    from mrtrscope.replay import Recording
+    from mrtrscope.sources import SourceError
+
+    try:
+        recording = Recording.load(capture)
+    except SourceError as error:
+        raise CannotRead(str(error)) from error
+    for trouble in recording.trouble:
+        say(trouble)
+    if not recording.steps:
+        raise CannotRead(f"{capture}: no request in it, so there is nothing to play.")
+    steps = recording.steps
+    if only:
+        unknown = sorted(set(only) - {step.op for step in steps})
+        if unknown:
+            raise click.UsageError(
+                f"There is no operation {unknown[0]!r}; mrtrscope list {capture} shows what there is"
+            )
+        steps = [step for step in steps if step.op in only]
+    names = list(dict.fromkeys(step.exchange.request.channel for step in steps))
+    if channel is None and len(names) > 1:
+        raise click.UsageError(f"CAPTURE has several servers, say --channel: {', '.join(names)}")
+    if channel is not None and channel not in names:
+        raise click.UsageError(f"There is no channel {channel!r}; there are: {', '.join(names)}")
+    chosen = [step for step in recording.steps if step.exchange.request.channel == (channel or names[0])]
+    return Recording(chosen, recording.trouble, recording.scrubbed)
+
+
+def credentials_go(recording: Recording, server: str | list[str], headers: dict[str, str]) -> bool:
+    """Whether recorded credentials are sent: only back to where they came from, or to this machine. Says so if not."""
+    from mrtrscope.replay.plan import CREDENTIALS, origin
+    from mrtrscope.replay.serving import is_loopback
+
+    if not isinstance(server, str) or "authorization" in {name.lower() for name in headers}:
+        return False
+    https = [step.exchange.http for step in recording.steps if step.exchange.http is not None]
+    had = [h for h in https if any(name.lower() in CREDENTIALS for name, _ in h.request_headers)]
+    if recording.scrubbed:
+        say("Credentials were taken out of this capture; give yours with --header 'Authorization: …'"
+            " or $MRTRSCOPE_AUTHORIZATION.")  # fmt: skip
+        return False
+    there = origin(server)
+    if had and not is_loopback(there[1]) and any(origin(h.url) != there for h in had):
+        say(
+            f"The recorded credentials are not sent to {there[1]}, which they are not from; give some with --header."
+        )
+        return False
+    return True

@@ -1,0 +1,124 @@
+"""What a drive or a probe came to, as lines of text, as JSON, as JUnit XML. Secrets are hidden, states shortened."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from mrtrscope.link.canonical import canonical
+from mrtrscope.replay.compare import Difference
+from mrtrscope.replay.drive import DIFFERS, FAILED, NOT_RUN, PASSED, SKIPPED, Driven
+from mrtrscope.views.redact import Redactor, is_secret_name
+from mrtrscope.views.table import Cell, Column, table
+from mrtrscope.views.templates import render
+from mrtrscope.wire.events import ABSENT
+
+SHOWN = 160  # characters of a value
+COLOUR = {PASSED: "green", DIFFERS: "red", FAILED: "red", NOT_RUN: "yellow", SKIPPED: "dim"}
+JUNIT = {DIFFERS: "failure", FAILED: "error", NOT_RUN: "error", SKIPPED: "skipped"}
+
+
+def ok(driven: Iterable[Driven]) -> bool:
+    """Whether every operation that could be compared passed, and at least one did."""
+    verdicts = {one.verdict for one in driven}
+    return PASSED in verdicts and verdicts <= {PASSED, SKIPPED}
+
+
+def text(driven: list[Driven], width: int | None = None, colours: bool = False) -> Iterator[str]:
+    """A line an operation, what differs below it, and how many passed."""
+    redactor = Redactor()
+    columns = [Column("id"), Column("verdict"), Column("rounds", right=True), Column("operation", least=12)]
+
+    def rows() -> Iterator[list[Cell] | str]:
+        for one in driven:
+            verdict = Cell(one.verdict, COLOUR[one.verdict])
+            yield [Cell(one.op), verdict, Cell(str(len(one.rounds))), Cell(one.name)]
+            yield from (f"      {line}" for line in words(one, redactor))
+
+    yield from table(columns, rows(), width, colours)
+    yield summary(driven)
+
+
+def words(driven: Driven, redactor: Redactor) -> Iterator[str]:
+    """What there is to say of an operation that did not pass."""
+    for number, one in enumerate(driven.rounds, 1):
+        before = f"round {number}: " if len(driven.rounds) > 1 else ""
+        if one.why:
+            yield f"{before}{one.why}"
+        for difference in one.differences:
+            yield f"{before}{difference.path or '/'}: {_both(difference, redactor)}"
+
+
+def _both(difference: Difference, redactor: Redactor) -> str:
+    recorded, now = (value(v, difference.path, redactor) for v in (difference.recorded, difference.now))
+    return f"recorded {recorded}, now {now}"
+
+
+def value(found: Any, path: str, redactor: Redactor) -> str:
+    """A value as it may be shown: short, without secrets; "nothing" for ABSENT."""
+    if found is ABSENT:
+        return "nothing"
+    name = path.rpartition("/")[2]
+    shown = canonical(
+        _short_states(redactor.named(name, found) if is_secret_name(name) else redactor.value(found))
+    )
+    return shown if len(shown) <= SHOWN else shown[:SHOWN] + "…"
+
+
+def _short_states(found: Any) -> Any:
+    if type(found) is dict:
+        return {k: _state(v) if k == "requestState" else _short_states(v) for k, v in found.items()}
+    return [_short_states(v) for v in found] if type(found) is list else found
+
+
+def _state(state: Any) -> Any:
+    return f"{state[:6]}…{state[-4:]}" if type(state) is str and len(state) > 16 else state
+
+
+def summary(driven: list[Driven]) -> str:
+    counted = Counter(one.verdict for one in driven)
+    rest = ", ".join(f"{counted[v]} {v}" for v in (DIFFERS, FAILED, NOT_RUN, SKIPPED) if counted[v])
+    return f"{counted[PASSED]} of {len(driven)} operations passed" + (f"; {rest}." if rest else ".")
+
+
+def as_json(driven: list[Driven]) -> dict[str, Any]:
+    """The same for machines."""
+    redactor = Redactor()
+    return {
+        "operations": [
+            {
+                "op": one.op, "name": one.name, "verdict": one.verdict, "seconds": round(one.took, 4),
+                "rounds": [
+                    {
+                        "verdict": r.verdict, "why": r.why,
+                        "differences": [
+                            {
+                                "path": d.path,
+                                "recorded": value(d.recorded, d.path, redactor),
+                                "now": value(d.now, d.path, redactor),
+                            }
+                            for d in r.differences
+                        ],
+                    }
+                    for r in one.rounds
+                ],
+            }
+            for one in driven
+        ],
+        "passed": sum(one.verdict == PASSED for one in driven),
+        "ok": ok(driven),
+    }  # fmt: skip
+
+
+def junit(driven: list[Driven], suite: str) -> str:
+    """A test case an operation; what was not run is an error, never a success."""
+    redactor = Redactor()
+    cases = [
+        {
+            "group": one.name, "name": f"{one.op} {one.name}", "took": one.took, "verdict": one.verdict,
+            "kind": JUNIT.get(one.verdict, ""), "text": "\n".join(words(one, redactor)),
+        }
+        for one in driven
+    ]  # fmt: skip
+    return render("replay.xml.j2", cases=cases, suite=suite)
