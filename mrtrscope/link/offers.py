@@ -11,7 +11,7 @@ modes          client's peer -> {"form", "absent": [forms asked for in words or 
                latest result that asked without}
 completing     client's peer and what it completes -> times of the last requests
 
-Remarks: those of `listings`; `flips`, the capabilities that a client now declared on and off for the second time;
+Remarks: `special`, a call of a tool that wants headers or refers to the network; those of `listings`; `flips`, the capabilities that a client now declared on and off for the second time;
 `burst`, how many completions of one argument were asked for within two seconds.
 """
 
@@ -53,7 +53,9 @@ class Offers:
                 self._addresses.asked(exchange, exchange.request, exchange.request.params)
         elif method in MRTR_METHODS:
             if method == CALL:
-                exchange.tool = self._tools.called(exchange)
+                tool = exchange.tool = self._tools.called(exchange)
+                if tool is not None and (tool.definition.annotations or tool.definition.refs):
+                    remark(exchange, "special")
             if exchange.era == MODERN:
                 _note_declared(channel, exchange)
             ask = exchange.link.ask if exchange.link is not None else None

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from mrtrscope.rules.context import Context, Finding
 from mrtrscope.rules.formats import decoded
 from mrtrscope.rules.forms import Field, fields, forms, named
-from mrtrscope.rules.questions import ANSWER, ELICITATION, QUESTION, answered, elicitation_mode, pointer
+from mrtrscope.rules.questions import (
+    ANSWER,
+    ELICITATION,
+    QUESTION,
+    answered,
+    elicitation_mode,
+    pointer,
+    taken_up,
+)
 from mrtrscope.rules.registry import BOTH, MUST_NOT, RETRY_ANSWERED, SERVER, rule
 from mrtrscope.rules.secrets import (
     asks_for_secret,
@@ -89,6 +98,11 @@ def _answers(message: Message, ctx: Context) -> Iterator[Finding]:
                                   f"{kind}")  # fmt: skip
 
 
+def _in_url_mode(question: Any) -> bool:
+    params = question.get("params") if type(question) is dict else None
+    return type(params) is dict and params.get("mode") == "url"
+
+
 @rule("elicitation/third-party-credentials-stay-server-side", level=MUST_NOT, fault=SERVER, on=RETRY_ANSWERED,
       dirs=("s2c",), source=PAGE + "#url-mode-elicitation-for-oauth-flows")  # fmt: skip
 def result_hands_out_credentials(answer: Message, ctx: Context) -> Iterator[Finding]:
@@ -98,10 +112,12 @@ def result_hands_out_credentials(answer: Message, ctx: Context) -> Iterator[Find
     Cannot tell: credentials in a form that is not well known, and tools whose purpose is to hand out the user's own
     tokens; so it is probable only.
     """
-    exchange = ctx.exchange
-    if exchange is None or answer.kind != "response":
+    exchange, ask = ctx.exchange, taken_up(ctx)
+    if exchange is None or ask is None or answer.kind != "response":
         return
-    agreed = ctx.ask is not None and ctx.ask.chain.agreed
+    if not ask.chain.agreed and not any(_in_url_mode(question) for question in ask.questions.values()):
+        return
+    agreed = ask.chain.agreed
     for given in answered(exchange.request, ctx, ELICITATION):
         accepted = type(given.value) is dict and given.value.get("action") == "accept"
         agreed = agreed or (accepted and given.question.params.get("mode") == "url")

@@ -135,7 +135,9 @@ def reads_outside_of_its_tree(answer: Message, ctx: Context) -> Iterator[Finding
     Cannot tell: without a whole list of resources or templates; a path that stays below what is listed is right.
     """
     exchange = ctx.exchange
-    if exchange is None or not traversal(exchange.target) or not answer.result.get("contents"):
+    if exchange is None or (".." not in exchange.target and "%" not in exchange.target):
+        return
+    if not traversal(exchange.target) or not answer.result.get("contents"):
         return
     found = [
         newest(ctx.memory, exchange, method) for method in ("resources/list", "resources/templates/list")

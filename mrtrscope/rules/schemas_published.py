@@ -20,7 +20,7 @@ from mrtrscope.rules.registry import (
     EITHER,
     MUST,
     MUST_NOT,
-    REQUEST,
+    REMARKED,
     SERVER,
     SHAPE,
     SHOULD,
@@ -121,7 +121,7 @@ def reference_was_fetched(request: Signal, ctx: Context) -> Iterator[Finding]:
                       )  # fmt: skip
 
 
-@rule("schema/unresolved-ref-tool-not-used", level=SHOULD, fault=CLIENT, on=REQUEST, methods=("tools/call",),
+@rule("schema/unresolved-ref-tool-not-used", level=SHOULD, fault=CLIENT, on=REMARKED, methods=("tools/call",),
       dirs=("c2s",), source=REFS)  # fmt: skip
 def calls_a_tool_with_an_open_reference(request: Message, ctx: Context) -> Iterator[Finding]:
     """A client calls a tool whose schema needs a document from the network.
@@ -129,7 +129,7 @@ def calls_a_tool_with_an_open_reference(request: Message, ctx: Context) -> Itera
     Why it matters: its arguments cannot be checked; such a schema is to be rejected, not taken for one that allows all.
     Cannot tell: whether the client has the document otherwise, so it is noted; silent when it was fetched here.
     """
-    tool = ctx.exchange.tool if ctx.exchange is not None else None
+    tool = ctx.exchange.tool if ctx.exchange is not None and request is ctx.exchange.request else None
     if tool is None or not tool.definition.refs:
         return
     ctx.tested()

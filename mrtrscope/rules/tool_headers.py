@@ -9,7 +9,18 @@ from typing import Any
 from mrtrscope.link.tools import HEADER, Annotation, headers_asked
 from mrtrscope.rules.context import Context, Finding
 from mrtrscope.rules.questions import pointer
-from mrtrscope.rules.registry import CLIENT, MUST, MUST_NOT, REQUEST, RESULT, SERVER, SHOULD_NOT, rule
+from mrtrscope.rules.registry import (
+    CLIENT,
+    MUST,
+    MUST_NOT,
+    REMARKED,
+    REQUEST,
+    RESULT,
+    SERVER,
+    SHAPE,
+    SHOULD_NOT,
+    rule,
+)
 from mrtrscope.rules.secrets import asks_for_private_data, secret_kind
 from mrtrscope.rules.tool_lists import listed, tool_name
 from mrtrscope.wire.events import Message
@@ -112,7 +123,7 @@ def header_out_of_reach(answer: Message, ctx: Context) -> Iterator[Finding]:
                               "which properties alone do not lead to")  # fmt: skip
 
 
-@rule("tools/x-mcp-header-sensitive", level=SHOULD_NOT, fault=SERVER, on=(RESULT, REQUEST), methods=LIST + CALL,
+@rule("tools/x-mcp-header-sensitive", level=SHOULD_NOT, fault=SERVER, on=(SHAPE, REMARKED), methods=LIST + CALL,
       source=PAGE)  # fmt: skip
 def header_for_a_secret(message: Message, ctx: Context) -> Iterator[Finding]:
     """An argument that holds a secret or personal data is wanted in a header.
@@ -145,8 +156,8 @@ def _mirrored_secrets(request: Message, ctx: Context) -> Iterator[Finding]:
                                   text=f"the header {name[:80]} carries {kind}")  # fmt: skip
 
 
-@rule("tools/invalid-annotation-tool-excluded", level=MUST, fault=CLIENT, on=REQUEST, methods=CALL, dirs=("c2s",),
-      source=EXTENSION)  # fmt: skip
+@rule("tools/invalid-annotation-tool-excluded", level=MUST, fault=CLIENT, on=REMARKED, exercised=REQUEST, methods=CALL,
+      dirs=("c2s",), source=EXTENSION)  # fmt: skip
 def calls_a_tool_it_should_leave_out(request: Message, ctx: Context) -> Iterator[Finding]:
     """A client calls a tool over HTTP whose x-mcp-header is invalid.
 
@@ -154,11 +165,10 @@ def calls_a_tool_it_should_leave_out(request: Message, ctx: Context) -> Iterator
     Cannot tell: unless this very client got the definition, and it is still the newest.
     """
     exchange = ctx.exchange
-    if exchange is None or exchange.tool is None or not exchange.tool.definition.annotations:
+    if exchange is None or exchange.tool is None or request is not exchange.request:
         return
     if not exchange.tool.client.surely_same(exchange.client):
         return
-    ctx.tested()
     faults = [(n.value, n.faults) for n in exchange.tool.definition.annotations if n.faults]
     if faults:
         yield ctx.finding(request, saw=faults[0][0], expected="no call", also=[exchange.tool.key],

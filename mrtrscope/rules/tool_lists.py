@@ -45,6 +45,8 @@ def listed(answer: Message) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def offered_tools(message: Message, ctx: Context) -> Iterator[tuple[str, dict[str, Any]]]:
     """The same, and the tools that sampling requests offer."""
+    if b'"tools"' not in message.raw:
+        return
     if message.kind == "response":
         yield from listed(message)
     for question in asked(message, ctx, SAMPLING):
