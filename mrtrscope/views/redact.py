@@ -61,6 +61,9 @@ class Redactor:
         self.raw = raw
         self.hidden: dict[str, str] = {}
         self._numbers: dict[str, str] = {}
+        self._clean: set[str] = (
+            set()
+        )  # short texts in which there is nothing to hide: most come again and again
         self._told: dict[str, re.Pattern[str]] = {}  # values hidden by name, which may stand elsewhere too
 
     def stand_in(self, value: str, why: str) -> str:
@@ -82,14 +85,21 @@ class Redactor:
             # Not inside a longer word: "secret1" in "secret10" is another value.
             before, after = ("(?<!\\w)" * value[0].isalnum(), "(?!\\w)" * value[-1].isalnum())
             self._told[value] = re.compile(before + re.escape(value) + after)
+            self._clean.clear()
             if len(self._told) > REMEMBERED:
                 del self._told[next(iter(self._told))]
         return self.stand_in(value, why)
 
     def text(self, text: str) -> str:
         """Running text with the secrets in it replaced."""
-        if self.raw or len(text) < SHORTEST:
+        if self.raw or len(text) < SHORTEST or text in self._clean:
             return text
+        shown = self._text(text)
+        if shown == text and len(text) < 200 and len(self._clean) < 20_000:
+            self._clean.add(text)
+        return shown
+
+    def _text(self, text: str) -> str:
         for value, pattern in self._told.items():
             if value in text:
                 text = pattern.sub(self._numbers[value], text)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Final
+from typing import Any, Final
 
 from mrtrscope.views.redact import Redactor, is_kind, is_secret_name
 from mrtrscope.views.ribbons import measured, shortened
@@ -63,19 +63,22 @@ def rewritten(text: str, redact: Redactor) -> str:
 
 
 def _name(token: str, level: _Level, redact: Redactor) -> str | None:
-    name = json.loads(token)
-    level.name = str(name)
-    shown = redact.text(level.name)
-    return None if shown == level.name else json.dumps(shown, ensure_ascii=False)
+    name = level.name = token[1:-1] if "\\" not in token else str(json.loads(token, strict=False))
+    shown = redact.text(name)
+    return None if shown == name else json.dumps(shown, ensure_ascii=False)
 
 
 def _value(token: str, level: _Level, redact: Redactor) -> str | None:
     """What is to be written in place of a value; None when it stays."""
-    try:
-        value = json.loads(token)
-    except ValueError:
-        value = token  # NaN spelled in some way, a number too wide
     name = level.name or ""
+    value: Any
+    if token[0] == '"' and "\\" not in token:
+        value = token[1:-1]
+    else:
+        try:
+            value = json.loads(token, strict=False)
+        except ValueError:
+            value = token  # NaN spelled in some way, a number too wide
     if name == STATE and isinstance(value, str) and len(value) > 16:
         return json.dumps(f"{shortened(value)} ({measured(value)})", ensure_ascii=False)
     shown = redact.scalar(name, value, level.hidden)
@@ -92,7 +95,7 @@ def _schemas(tokens: list[tuple[int, int, str]]) -> set[int] | None:
         elif token in "}]":
             if not opened or tokens[opened.pop()][2] != ("{" if token == "}" else "["):
                 return None
-        elif token == '"' or (token[0] == '"' and not _sound(token)):
+        elif token == '"' or (token[0] == '"' and "\\" in token and not _sound(token)):
             return None
         elif (
             token == '"type"' and opened and tokens[opened[-1]][2] == "{"

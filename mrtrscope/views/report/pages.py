@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import tempfile
-import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,12 +23,10 @@ from mrtrscope.views.redact import Redactor
 from mrtrscope.views.report import summary as counting
 from mrtrscope.views.report import timeline
 from mrtrscope.views.report.choose import Choice
-from mrtrscope.views.report.drawing import drawn
+from mrtrscope.views.report.drawing import blocks, packed
 from mrtrscope.views.report.entry import Entry, index_row
 from mrtrscope.views.words import count, when
 
-BLOCK: Final = 40  # operations in a block
-BLOCK_SIZE: Final = 1_500_000  # characters of JSON after which a block is closed earlier
 FILE: Final = 48_000_000  # characters of blocks in one file: browsers open what is larger, but slowly
 MOST: Final = 100_000  # operations of one report
 HIDDEN: Final = 300  # stand-ins that are listed
@@ -118,30 +114,12 @@ def _collect(
             ))  # fmt: skip
             yield entry, scene
 
-    held: list[str] = []
-    size = done = 0
-    for text in drawn(scenes()):
-        held.append(text)
-        size += len(text)
-        done += 1
-        if len(held) >= BLOCK or size >= BLOCK_SIZE:
-            _close(book, held, done)
-            held, size = [], 0
-    if held:
-        _close(book, held, done)
+    done = 0
+    for data, n in blocks(scenes(), store.count("operations") if choice.everything else 0):
+        book.blocks.append(_Block(book.spool.tell(), len(data), done, n))
+        book.spool.write(data)
+        done += n
     return left_out
-
-
-def _close(book: _Book, held: list[str], done: int) -> None:
-    data = packed("[" + ",".join(held) + "]")
-    book.blocks.append(_Block(book.spool.tell(), len(data), done - len(held), len(held)))
-    book.spool.write(data)
-
-
-def packed(text: str) -> bytes:
-    """Text deflated, in base64: nothing in it means anything to HTML."""
-    deflate = zlib.compressobj(6, zlib.DEFLATED, -15)
-    return base64.b64encode(deflate.compress(text.encode("ascii", "backslashreplace")) + deflate.flush())
 
 
 def _parts(blocks: list[_Block]) -> Iterator[list[_Block]]:
@@ -186,11 +164,11 @@ def _put(
         "message_href": lambda at, op: f"{where.get(op, '')}#{at}",
     }
     with files[0].open("wb") as file:
-        blocks = [] if several else parts[0]
+        here = [] if several else parts[0]
         picture = timeline.write(book.bars, lambda id: f"{where.get(id, '')}#{id}")
-        index = {"rows": book.index, "blocks": _places(blocks, 0), "home": _runs(home) if several else []}
+        index = {"rows": book.index, "blocks": _places(here, 0), "home": _runs(home) if several else []}
         _write(
-            file, book, blocks, index, shared | {"whole": True, "timeline": picture, "part": "", "back": ""}
+            file, book, here, index, shared | {"whole": True, "timeline": picture, "part": "", "back": ""}
         )
     first = 0
     for n, part in enumerate(parts, 1) if several else ():
@@ -221,7 +199,7 @@ def _write(
     text = templates.render(
         "report.html.j2",
         **values, script=script, style=style, script_hash=_hash(script), style_hash=_hash(style),
-        index=packed(json.dumps(index, separators=(",", ":"))).decode(),
+        index=packed(index).decode(),
     )  # fmt: skip
     before, mark, after = text.partition("<!--blocks-->")
     assert mark
