@@ -6,13 +6,13 @@ in `Channel.facts`:
 handshakes     digest of the session, connection or process -> capabilities that initialize answered, the last few
 declared       client's peer -> [what it declared last as bits, changes of each bit, clientInfo]
 empty_cursor   see `listings`
-
 modes          client's peer -> {"form", "absent": [forms asked for in words or without a mode, answered], "at": the
                latest result that asked without}
 completing     client's peer and what it completes -> times of the last requests
 
-Remarks: `special`, a call of a tool that wants headers or refers to the network; those of `listings`; `flips`, the capabilities that a client now declared on and off for the second time;
-`burst`, how many completions of one argument were asked for within two seconds.
+Remarks: those of `listings`; `special`, a call of a tool that wants headers or refers to the network; `flips`, the
+capabilities that a client now declared on and off for the second time; `burst`, how many completions of one argument
+were asked for within two seconds.
 """
 
 from __future__ import annotations

@@ -14,7 +14,6 @@ from mrtrscope.rules.registry import (
     MUST,
     MUST_NOT,
     REMARKED,
-    REQUEST,
     RESULT,
     SERVER,
     SHAPE,
@@ -156,8 +155,8 @@ def _mirrored_secrets(request: Message, ctx: Context) -> Iterator[Finding]:
                                   text=f"the header {name[:80]} carries {kind}")  # fmt: skip
 
 
-@rule("tools/invalid-annotation-tool-excluded", level=MUST, fault=CLIENT, on=REMARKED, exercised=REQUEST, methods=CALL,
-      dirs=("c2s",), source=EXTENSION)  # fmt: skip
+@rule("tools/invalid-annotation-tool-excluded", level=MUST, fault=CLIENT, on=REMARKED, methods=CALL, dirs=("c2s",),
+      source=EXTENSION)  # fmt: skip
 def calls_a_tool_it_should_leave_out(request: Message, ctx: Context) -> Iterator[Finding]:
     """A client calls a tool over HTTP whose x-mcp-header is invalid.
 
@@ -169,6 +168,7 @@ def calls_a_tool_it_should_leave_out(request: Message, ctx: Context) -> Iterator
         return
     if not exchange.tool.client.surely_same(exchange.client):
         return
+    ctx.tested()
     faults = [(n.value, n.faults) for n in exchange.tool.definition.annotations if n.faults]
     if faults:
         yield ctx.finding(request, saw=faults[0][0], expected="no call", also=[exchange.tool.key],
