@@ -1,6 +1,6 @@
 """What HTTP says around the messages: heads, answers, requests that are sent again. The linker calls it for each.
 
-    heads, replies   `HttpExchange.facts`, see those modules; also `caching` and `icons`, which belong to it
+    heads, replies   `HttpExchange.facts`, see those modules; also `auth`, `caching` and `icons`, which belong to it
 
 Remarks of exchanges (`link.remarks`):
 
@@ -22,6 +22,7 @@ from typing import Any
 from urllib.parse import urljoin
 
 from mrtrscope.link import replies
+from mrtrscope.link.auth import Auth
 from mrtrscope.link.caching import Caching, cacheable
 from mrtrscope.link.canonical import canonical
 from mrtrscope.link.facts import MODERN, Client, Exchange
@@ -68,6 +69,7 @@ class Web:
         self._sessions = sessions
         self.caching = Caching(memory)
         self.icons = Icons(memory)
+        self.auth = Auth(memory, sessions)
         self.old: OrderedDict[str, bool] = OrderedDict()
         self.refused: OrderedDict[str, dict[str, Any]] = OrderedDict()
         self.lost: OrderedDict[str, list[Any]] = OrderedDict()
@@ -81,6 +83,7 @@ class Web:
             http.facts["old"] = True
         if message.kind != "request" and "old" not in http.facts:
             look(message, None)
+            self.auth.posted(message)
 
     def requested(self, channel: Channel, exchange: Exchange) -> None:
         """A client's request was linked."""
@@ -100,6 +103,7 @@ class Web:
             if not remote:
                 channel.facts["opened"] = False
         look(exchange.request, exchange, remote)
+        self.auth.requested(exchange)
         if self.refused and exchange.method in (CALL, LIST):
             self._after_refusal(exchange)
         if self.lost:
@@ -119,6 +123,7 @@ class Web:
             if answer.error.get("code") == MISMATCH and exchange.method == CALL:
                 self._refuse(exchange, answer)
             return
+        self.auth.served(exchange)
         if "head" in http.facts and "open" in http.facts["head"]:
             channel.facts["opened"] = True
         if exchange.era == MODERN and "whereabouts" not in channel.facts:
@@ -138,18 +143,27 @@ class Web:
                 http.facts["posted"] = "unreadable"
             else:
                 http.facts["text"] = True
+            self.auth.text(event)
         elif type(event) is Signal:
             if event.what == HTTP_REQUEST:
-                if self.icons.named:
-                    self.icons.requested(http)
+                if http.method != "POST":
+                    self._asked(event, http)
             elif event.what == HTTP_RESPONSE:
                 self._headed(http, exchange)
+                self.auth.headed(event, exchange)
             elif event.what == HTTP_END:
                 replies.ended(http, exchange)
+                self.auth.ended(event)
                 if exchange is not None and exchange.answer is None:
                     self._lose(http, exchange)
             elif event.what == SSE_EVENT and event.detail.get("event") == "endpoint":
                 self._endpoint(http, event.detail.get("data"))
+
+    def _asked(self, event: Signal, http: HttpExchange) -> None:
+        if self.icons.named:
+            self.icons.requested(http)
+        channel = self._sessions.channels.get(http.channel)
+        self.auth.asks(event, channel is not None and channel.modern + channel.legacy > 0)
 
     def _headed(self, http: HttpExchange, exchange: Exchange | None) -> None:
         channel = self._sessions.channels.get(http.channel)
