@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from mrtrscope.link.facts import Exchange
+from mrtrscope.link.facts import LEGACY, MODERN, UNKNOWN, Exchange
 from mrtrscope.link.operations import target_of
 from mrtrscope.link.pairing import WAITING
+from mrtrscope.link.session import Channel, Sessions
 from mrtrscope.wire.events import Message
 
 
@@ -20,3 +21,19 @@ def begin(request: Message) -> Exchange:
     exchange.twin = exchange.part = ""
     exchange.remarks = exchange.progress = exchange.tool = None
     return exchange
+
+
+def asked_by_server(exchange: Exchange, on: Exchange | None, sessions: Sessions, channel: Channel) -> None:
+    """A server's own request has the era of the stream it came on (`on`), and its client is who reads that stream."""
+    message = exchange.request
+    declared = sessions.declared(message)
+    exchange.capabilities = declared.capabilities
+    exchange.client = on.client if on is not None else sessions.client(message, declared)
+    if on is not None:
+        exchange.era, exchange.version = on.era, on.version
+        exchange.capabilities = on.capabilities
+    elif declared.era == LEGACY:
+        exchange.era, exchange.version = declared.era, declared.version
+    else:
+        modern = channel.modern and not channel.initialized
+        exchange.era, exchange.version = (MODERN, "") if modern else (UNKNOWN, "")

@@ -11,10 +11,11 @@ For every event `feed` calls the sink it was given::
 
 from __future__ import annotations
 
-from mrtrscope.link import notices, pairing, servers
-from mrtrscope.link.exchanges import begin
+from mrtrscope.link import listens, notices, pairing, servers
+from mrtrscope.link.exchanges import asked_by_server, begin
 from mrtrscope.link.facts import LEGACY, MODERN, Exchange
 from mrtrscope.link.memory import Memory
+from mrtrscope.link.nested import Nested
 from mrtrscope.link.operations import Operations
 from mrtrscope.link.pairing import ASKED, CANCEL, CUT, ERROR, INPUT_REQUIRED, NEXT, RESULT, WAITING, Pending
 from mrtrscope.link.processes import LISTEN
@@ -24,6 +25,7 @@ from mrtrscope.link.retries import Retries
 from mrtrscope.link.session import Channel, Sessions, scope_of
 from mrtrscope.link.shapes import note_shape
 from mrtrscope.link.sink import Sink
+from mrtrscope.link.statuses import related
 from mrtrscope.link.stdio import Stdio
 from mrtrscope.link.strangers import Strangers
 from mrtrscope.link.untyped import note_poll, note_untyped
@@ -51,6 +53,7 @@ class Linker:
         self.retries = Retries(memory)
         self.strangers = Strangers(memory, self.retries)
         self.operations = Operations(memory, self.retries)
+        self.nested = Nested(self.pending)
         self.versions = Versions()
         self.watchers = Watchers(memory, self.sessions)
         self.stdio = Stdio(self.sessions, sink)
@@ -87,6 +90,8 @@ class Linker:
             self.stdio.message(message)
         elif message.dir == "c2s":
             self.watchers.posted(message)
+        else:
+            self.watchers.streamed(message)
         if kind == ev.REQUEST:
             self._request(message)
         elif kind in (ev.RESPONSE, ev.ERROR):
@@ -117,12 +122,15 @@ class Linker:
             else:
                 note_poll(self._memory, exchange)
         else:
-            self._request_of_server(message, exchange)
+            asked_by_server(exchange, self._of_stream(message), self.sessions, self.channel(message))
         scope = scope_of(message.peer, message.channel, message.http)
         twin = self.pending.waiting(scope, exchange.dir, message.id_text) if message.http is None else None
         self.operations.join(exchange, twin)
         self.pending.add(scope, exchange)
-        if message.dir == "c2s":
+        if message.dir == "s2c":
+            task = self.operations.longs.of(message, "c2s", related(message))
+            self._tell(self.nested.asked(exchange, scope, self._of_stream(message), task))
+        else:
             undeclared(exchange)
             if exchange.link is not None:
                 note_answered(self.channel(message), exchange)
@@ -132,22 +140,6 @@ class Linker:
         self.watchers.requested(self.channel(message), exchange)
         self._sink.changed(exchange)
         self._sink.message(message, REQUEST_ROLE, exchange, exchange.operation.key)
-
-    def _request_of_server(self, message: Message, exchange: Exchange) -> None:
-        """A server's own request has the era of the stream it came on, and its client is who reads that stream."""
-        on = self._of_stream(message)
-        declared = self.sessions.declared(message)
-        exchange.capabilities = declared.capabilities
-        exchange.client = on.client if on is not None else self.sessions.client(message, declared)
-        if on is not None:
-            exchange.era, exchange.version = on.era, on.version
-            exchange.capabilities = on.capabilities
-        elif declared.era == LEGACY:
-            exchange.era, exchange.version = declared.era, declared.version
-        else:
-            channel = self.channel(message)
-            modern = channel.modern and not channel.initialized
-            exchange.era, exchange.version = (MODERN, "") if modern else ("unknown", "")
 
     def _answer(self, message: Message) -> None:
         """A response or error from the server."""
@@ -244,9 +236,16 @@ class Linker:
             settled = self.operations.answered_after_all(exchange, t)
         else:
             settled = False
+        if exchange.dir == "s2c":
+            self._tell(self.nested.ended(exchange, t))
         self.watchers.ended(self.channel(exchange.request), exchange)
         self._sink.changed(exchange)
         return settled
+
+    def _tell(self, other: Exchange | None) -> None:
+        """Another exchange than the one at hand is no longer what it was."""
+        if other is not None:
+            self._sink.changed(other)
 
     def _late(self, message: Message, exchange: Exchange | None, operation: str, scope: str) -> None:
         """A response to something that was answered before, or that nobody asked."""
@@ -303,13 +302,14 @@ class Linker:
         if exchange is not None and message.method == "notifications/progress":
             follow(exchange, message)
         self.watchers.told(self.channel(message), message, exchange)
+        if listens.told(message, exchange):
+            self._tell(exchange)
         about = self.operations.longs.told(message)
         if about is None:
             self._attach(message, NOTIFICATION_ROLE, exchange, operation)
             return
         task, settled = about
-        if task.last is not None:
-            self._sink.changed(task.last)
+        self._tell(task.last)
         self._attach(message, NOTIFICATION_ROLE, exchange, task.key)
         if settled:
             self._sink.settled(task)

@@ -117,6 +117,8 @@ class Longs:
 
     def of(self, message: Message, dir: str, name: str) -> Operation | None:
         """The operation that a name of a task leads to from here; `dir` of the request that made it."""
+        if not name:
+            return None
         scope = scope_of(message.peer, message.channel, message.http)
         key = self._memory.get(SPACE, digest(dir, scope, name))
         key = key or self._memory.get(SPACE, digest(dir, message.channel, name))

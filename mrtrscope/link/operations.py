@@ -7,6 +7,7 @@ import json
 from collections import OrderedDict, deque
 from typing import Any
 
+from mrtrscope.link import listens, nested
 from mrtrscope.link.canonical import canonical
 from mrtrscope.link.facts import (
     ABANDONED,
@@ -103,6 +104,7 @@ class Operations:
         operation.t_end = exchange.t
         self.open[operation.key] = operation
         exchange.operation = operation
+        listens.begun(exchange)
         return operation
 
     def ended(self, exchange: Exchange, t: int) -> bool:
@@ -111,7 +113,11 @@ class Operations:
             return self.longs.ended(exchange, t)
         operation = exchange.operation
         operation.open -= 1
-        operation.server += max(0, t - exchange.t)
+        spent = max(0, t - exchange.t - nested.waited(operation, t))
+        if exchange.dir == "s2c":
+            operation.waiting += spent  # it is the client's to answer
+        else:
+            operation.server += spent
         operation.t_end = max(operation.t_end, t)
         operation.last = exchange
         if exchange.state == ASKED:
@@ -119,6 +125,7 @@ class Operations:
             self.asked[operation.key] = (t, exchange.client.peer, _name(exchange.client))
             self._due.append((t + ABANDONED_AFTER, operation.key, t))
             self._at_hand.append((operation.key, t))
+        listens.ended(exchange)
         settled = self.longs.begun(exchange, t)
         if settled is None:
             settled = self._settle(operation, OUTCOME[exchange.state])
