@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from mrtrscope.link.operations import question_digest
 from mrtrscope.link.session import Channel
 from mrtrscope.rules.context import Context, Finding, finding_id
 from mrtrscope.rules.forms import required
-from mrtrscope.rules.json_schema import Fault, Schema
+from mrtrscope.rules.json_schema import Fault, ready
 from mrtrscope.rules.questions import ANSWER, ELICITATION, Answer, answered, elicitation_mode, pointer
 from mrtrscope.rules.registry import (
     ADVISORY,
@@ -31,6 +32,7 @@ SCHEMA = "schema/2026-07-28/schema.ts "
 FROM_CLIENT, FROM_SERVER = ("c2s",), ("s2c",)
 KNOWN = ("accept", "decline", "cancel")
 UNANSWERED = 60_000_000  # µs after which a question is taken for abandoned
+ROOT = "elicitation/schema-root-object"
 FITS = "elicitation/accepted-content-matches-schema"
 
 
@@ -88,7 +90,16 @@ def content_does_not_fit_the_form(message: Message, ctx: Context) -> Iterator[Fi
                 also=[_question(ctx)],
                 path=answer.path + "/content" + path,
                 text=words,
+                because=_broken_form(answer, ctx),
             )
+
+
+def _broken_form(answer: Answer, ctx: Context) -> str:
+    """The finding about a form whose root is no object: nothing that is entered can fit it."""
+    asked = _question(ctx)
+    if answer.question.params["requestedSchema"].get("type") == "object" or asked is None:
+        return ""
+    return finding_id(ROOT, asked, answer.question.path + "/params/requestedSchema/type")
 
 
 def _forms_filled(message: Message, ctx: Context) -> Iterator[tuple[Answer, dict[str, Any]]]:
@@ -105,7 +116,8 @@ def _forms_filled(message: Message, ctx: Context) -> Iterator[tuple[Answer, dict
 
 def _faults(answer: Answer, content: dict[str, Any], size: int) -> list[Fault] | None:
     """What does not fit, formats asserted; None when it cannot be told."""
-    return Schema(answer.question.params["requestedSchema"], formats_asserted=True).faults(content, size)
+    schema = answer.question.params["requestedSchema"]
+    return ready(schema, question_digest(schema), "form", formats_asserted=True).faults(content, size)
 
 
 def _readable(faults: list[Fault], content: dict[str, Any]) -> Iterator[tuple[str, Fault, str]]:
@@ -282,7 +294,7 @@ def goes_on_with_what_does_not_fit(answer: Message, ctx: Context) -> Iterator[Fi
     for given, content in _forms_filled(exchange.request, ctx):
         faults = _faults(given, content, len(exchange.request.raw))
         places = list(_readable(faults or [], content))
-        if not places:
+        if not places or given.question.params["requestedSchema"].get("type") != "object":
             continue
         ctx.tested()
         if complete(answer):

@@ -103,12 +103,12 @@ class Schema:
 _ready: OrderedDict[tuple[str, str], Schema] = OrderedDict()
 
 
-def ready(schema: Any, digest: str, which: str) -> Schema:
+def ready(schema: Any, digest: str, which: str, formats_asserted: bool = False) -> Schema:
     """The schema `which` of what `digest` stands for, made ready once."""
     key = (digest, which)
     found = _ready.get(key)
     if found is None:
-        found = _ready[key] = Schema(schema)
+        found = _ready[key] = Schema(schema, formats_asserted)
         if len(_ready) > KEPT:
             _ready.popitem(last=False)
     return found

@@ -39,6 +39,8 @@ def structured_content_does_not_conform(answer: Message, ctx: Context) -> Iterat
     result, definition = answer.result, exchange.tool.definition
     if result.get("resultType", "complete") != "complete" or "task" in result or not result:
         return
+    if "resultType" not in result and not result.keys().isdisjoint(("inputRequests", "requestState")):
+        return  # a question that forgot to say so: mrtr/input-fields-need-result-type
     failed = result.get("isError") is True
     value = result.get("structuredContent", ABSENT)
     also = [exchange.request.key, exchange.tool.key]
