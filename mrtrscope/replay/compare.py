@@ -8,7 +8,7 @@ their keys are made freshly.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -135,17 +135,21 @@ def _as_json(a: str, b: str) -> tuple[Any, Any] | None:
 
 
 def aligned(recorded: dict[str, Any], now: dict[str, Any]) -> dict[str, str]:
-    """Key of today -> key in the recording, for questions that are the same: by key and kind, else by content."""
-    found = {k: k for k in now if k in recorded and _kind(now[k]) == _kind(recorded[k])}
-    left = [k for k in recorded if k not in found.values()]
-    for alike in (same_question, _same_words):
+    """Key of today -> key in the recording, for questions that are the same: by key and content, by content alone,
+    by key and kind, by message."""
+    found: dict[str, str] = {}
+
+    def pair(fits: Callable[[str, str], bool]) -> None:
         for key in now:
-            if (
-                key not in found
-                and (match := next((k for k in left if alike(recorded[k], now[key])), None)) is not None
-            ):
-                found[key] = match
-                left.remove(match)
+            if key not in found:
+                left = (k for k in recorded if k not in found.values() and fits(k, key))
+                if (match := next(left, None)) is not None:
+                    found[key] = match
+
+    pair(lambda k, key: k == key and same_question(recorded[k], now[key]))
+    pair(lambda k, key: same_question(recorded[k], now[key]))
+    pair(lambda k, key: k == key and _kind(recorded[k]) == _kind(now[key]))
+    pair(lambda k, key: _same_words(recorded[k], now[key]))
     return found
 
 

@@ -18,9 +18,9 @@ CREDENTIALS = frozenset(
 # Headers that a connection makes itself, or that belong to the connection that was recorded.
 OWN = frozenset({
     "accept", "accept-encoding", "connection", "content-encoding", "content-length", "content-type", "expect",
-    "forwarded", "host", "keep-alive", "last-event-id", "mcp-method", "mcp-name", "mcp-protocol-version", "mcp-session-id", "te",
-    "trailer", "transfer-encoding", "upgrade", "user-agent", "via", "x-forwarded-for", "x-forwarded-host",
-    "x-forwarded-proto",
+    "forwarded", "host", "keep-alive", "last-event-id", "mcp-method", "mcp-name", "mcp-protocol-version",
+    "mcp-session-id", "te", "trailer", "transfer-encoding", "upgrade", "user-agent", "via", "x-forwarded-for",
+    "x-forwarded-host", "x-forwarded-proto",
 })  # fmt: skip
 PARAM = "mcp-param-"
 

@@ -104,7 +104,11 @@ def legacy(folder: Path) -> Path:
         {"jsonrpc": "2.0", "id": 9, "_s2c": False, "result": {"action": "accept", "content": {"n": 3}}},
         {"jsonrpc": "2.0", "id": 1, "result": {"content": [{"type": "text", "text": "three"}]}},
         {"jsonrpc": "2.0", "id": 2, "method": "tools/list"},
-        {"jsonrpc": "2.0", "id": 2, "result": {"tools": [{"name": "ask", "inputSchema": {"type": "object"}}]}},
+        {
+            "jsonrpc": "2.0",
+            "id": 2,
+            "result": {"tools": [{"name": "ask", "inputSchema": {"type": "object"}}]},
+        },
     )
 
 

@@ -144,3 +144,40 @@ def bakery(*target: str) -> Value:
     assert done.returncode == 0, done.stderr[-2000:]
     got: Value = json.loads(done.stdout)
     return got
+
+
+CASHIER = str(ROOT / "tests" / "peers" / "mrtr_server.py")
+
+
+def cashier(*options: str) -> list[str]:
+    """The command of a server of `tests/peers/mrtr_server.py`."""
+    return [PYTHON, CASHIER, *options]
+
+
+def paid(folder: Path, *, tools: tuple[str, ...] = ("pay", "owe")) -> Path:
+    """A capture of the official client paying at a `sealed` cashier on stdio, through `wrap`."""
+    from mcp.types import ElicitResult
+
+    async def yes(context: Any, params: Any) -> ElicitResult:
+        return ElicitResult(action="accept", content={"ok": True})
+
+    async def visit(client: Client) -> list[str]:
+        await client.list_tools()
+        given = {"erase": {}, "status": {}}
+        done = [await client.call_tool(t, given.get(t, {"to": "ann", "amount": 7})) for t in tools]
+        return [str(one.content[0].text) for one in done]  # type: ignore[union-attr]
+
+    wrapped = [
+        PYTHON,
+        "-m",
+        "mrtrscope",
+        "wrap",
+        "--capture",
+        str(folder),
+        "--name",
+        "cashier",
+        "--",
+        *cashier("sealed"),
+    ]
+    talk(stdio(*wrapped), visit, elicitation_callback=yes)
+    return folder
