@@ -9,6 +9,7 @@ oddity -> rows (header, what it says, what the body says, where in the body). Ki
     name-absent, name-differs, name-plain (unsafe, not encoded), name-form (a sentinel that is none), name-elsewhere
     param-absent, param-extra, param-differs, param-plain, param-form, param-unknown, param-range, param-exponent:
     the same of Mcp-Param-* headers; params: no oddity, the tool that is called asks for such headers
+    event-id   the event that brought the answer has an id
     bytes      characters that no header value may have       session, resume   Mcp-Session-Id, Last-Event-ID
     origin     a web page of somewhere else                   open   no credential of any kind, to a remote server
 

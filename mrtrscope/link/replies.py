@@ -56,7 +56,7 @@ def headed(http: HttpExchange, exchange: Exchange | None, known: bool) -> None:
             http.facts["hit"] = True
     if posted == "request":
         if 200 <= status < 300:
-            base = essence(kind) if kind is not None else ""
+            base = kind if kind == "application/json" else essence(kind or "")
             if status == 202 or base not in ("application/json", "text/event-stream"):
                 _put(http, "type", kind)
             elif base == "text/event-stream":

@@ -119,6 +119,8 @@ class Web:
                 self.icons.offered(answer, exchange.method, exchange.client.host)
         if http is None:
             return
+        if answer.sse is not None and answer.sse.id is not None:
+            http.facts.setdefault("head", {})["event-id"] = []
         if answer.kind != "response":
             if answer.error.get("code") == MISMATCH and exchange.method == CALL:
                 self._refuse(exchange, answer)

@@ -20,6 +20,7 @@ from mrtrscope.rules.registry import (
     REQUEST,
     RESULT,
     SERVER,
+    SHAPE,
     SHOULD,
     SHOULD_NOT,
     rule,
@@ -240,8 +241,8 @@ def goes_on_with_bad_cursor(request: Message, ctx: Context) -> Iterator[Finding]
         )
 
 
-@rule("caching/hints-on-other-methods", level=ADVISORY, fault=SERVER, on=RESULT, dirs=("s2c",), methods=OTHERS,
-      source=PAGE + "#cacheable-results")  # fmt: skip
+@rule("caching/hints-on-other-methods", level=ADVISORY, fault=SERVER, on=SHAPE, dirs=("s2c",), methods=OTHERS,
+      exercised=RESULT, source=PAGE + "#cacheable-results")  # fmt: skip
 def hints_without_meaning(answer: Message, ctx: Context) -> Iterator[Finding]:
     """A result that cannot be cached has ttlMs or cacheScope.
 
@@ -249,8 +250,7 @@ def hints_without_meaning(answer: Message, ctx: Context) -> Iterator[Finding]:
     Cannot tell: for a task, ttlMs says how long it is kept.
     """
     result = answer.result
-    ctx.tested()
-    if "ttlMs" not in result and "cacheScope" not in result:
+    if answer.kind != "response" or ("ttlMs" not in result and "cacheScope" not in result):
         return
     if result.get("resultType", "complete") == "complete" and "taskId" not in result:
         yield ctx.finding(answer, saw=[h for h in HINTS if h in result], expected="no hints", path="/result")

@@ -14,14 +14,12 @@ from mrtrscope.rules.registry import (
     BOTH,
     CLIENT,
     EITHER,
-    FAULT,
     MUST,
     NOTIFICATION,
     ODD_HEAD,
     ODD_REPLY,
     REMARKED,
     REQUEST,
-    RESULT,
     SHOULD_NOT,
     rule,
 )
@@ -130,7 +128,7 @@ def session_named(request: Message, ctx: Context) -> Iterator[Finding]:
         yield ctx.finding(request, saw=f"present; {minted}", expected="no such header", path=header)
 
 
-@rule("http/no-stream-resumption", level=SHOULD_NOT, fault=EITHER, on=(ODD_HEAD, RESULT, FAULT), exercised=REQUEST,
+@rule("http/no-stream-resumption", level=SHOULD_NOT, fault=EITHER, on=ODD_HEAD, exercised=REQUEST,
       source=PAGE + "#receiving-messages")  # fmt: skip
 def resumes_a_stream(message: Message, ctx: Context) -> Iterator[Finding]:
     """A stream is to be resumed, or is given ids as if it could be.
@@ -142,7 +140,7 @@ def resumes_a_stream(message: Message, ctx: Context) -> Iterator[Finding]:
         for header, saw, _, _ in head_of(message).get("resume", ()):
             yield ctx.finding(message, saw=saw, expected="no such header", path=header, fault="client",
                               text="a modern request carries Last-Event-ID")  # fmt: skip
-    elif message.sse is not None and message.sse.id is not None and ctx.first("id"):
+    elif "event-id" in head_of(message) and message.sse is not None and ctx.first("id"):
         yield ctx.finding(message, saw=message.sse.id, expected="no id", path="id", fault="server", level="info",
                           text="events of a response stream have ids")  # fmt: skip
 

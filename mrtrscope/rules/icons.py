@@ -16,8 +16,8 @@ from mrtrscope.rules.registry import (
     EITHER,
     MUST,
     ODD_REPLY,
-    RESULT,
     RESULT_FORM,
+    SHAPE,
     rule,
 )
 from mrtrscope.wire.events import HTTP_RESPONSE, Message, Signal
@@ -26,7 +26,7 @@ PAGE = "2026-07-28/basic/index#icons"
 TOLD = 20  # of one message
 
 
-@rule("icons/src-scheme", level=ADVISORY, fault=EITHER, on=(RESULT, DECLARATION, RESULT_FORM), eras=BOTH,
+@rule("icons/src-scheme", level=ADVISORY, fault=EITHER, on=(SHAPE, DECLARATION, RESULT_FORM), eras=BOTH,
       source=PAGE)  # fmt: skip
 def icon_from_elsewhere(message: Message, ctx: Context) -> Iterator[Finding]:
     """The address of an icon is none that consumers may use.
