@@ -211,6 +211,12 @@ class Store(Base):
             self._rows(f"{_FINDING} where f.operation = ? {order}", (self._operation_id(operation),)),
         )
 
+    def latest_findings(self, most: int) -> list[model.Finding]:
+        """The last ones, in order of time."""
+        chosen = "select id from findings order by t desc, id desc limit ?"
+        rows = self._rows(f"{_FINDING} where f.id in ({chosen}) order by f.t, f.id", (most,))
+        return [self._finding(row) for row in rows]
+
     def findings_at(self, names: Iterable[str]) -> Iterator[model.Finding]:
         """Findings about these messages ("m3") and other events ("f4")."""
         for name in names:
