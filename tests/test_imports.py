@@ -38,6 +38,7 @@ DIRECTLY: dict[str, tuple[str, ...]] = {
     "views": ("store",),
     "replay": ("analyse", "views"),
     "demo": (),
+    "pytest_plugin": ("analyse",),
     "cli": ("replay", "demo", "wrap", "relay", "tap"),
     "__init__": (),
     "__main__": ("cli",),
