@@ -40,7 +40,11 @@ def call(ident: int, method: str = "tools/list") -> bytes:
 
 def result(ident: int) -> bytes:
     return json.dumps(
-        {"jsonrpc": "2.0", "id": ident, "result": {"resultType": "complete", "tools": []}}
+        {
+            "jsonrpc": "2.0",
+            "id": ident,
+            "result": {"resultType": "complete", "tools": [], "ttlMs": 0, "cacheScope": "private"},
+        }
     ).encode()
 
 

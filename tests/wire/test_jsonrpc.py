@@ -243,9 +243,9 @@ def test_more_than_fits_is_kept_and_not_parsed(text) -> None:
     ],
 )
 def test_no_text_is_slow(text) -> None:
-    begin = time.perf_counter()
+    begin = time.process_time()
     parse(text)
-    assert time.perf_counter() - begin < 5
+    assert time.process_time() - begin < 20  # a reader that is quadratic in any of these needs minutes
 
 
 def test_a_flood_of_repeated_keys_is_noted_in_bounds() -> None:
