@@ -132,6 +132,8 @@ class Operation(_Model):
     subscription: Subscription | None = None
     within: Within | None = None  # a server's own request: the call it was asked in
     nested: list[str] = []  # server's own requests that were asked in this call
+    hop_of: Within | None = None  # a gateway's call: the call of its host that it was made for
+    hops: list[str] = []  # calls that a gateway made for this one
     times: Times
     findings: int
     worst: Literal["must", "should", "info"] | None = None

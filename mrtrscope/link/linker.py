@@ -14,6 +14,7 @@ from __future__ import annotations
 from mrtrscope.link import listens, notices, pairing, servers
 from mrtrscope.link.exchanges import asked_by_server, begin
 from mrtrscope.link.facts import LEGACY, MODERN, Exchange
+from mrtrscope.link.hops import Hops
 from mrtrscope.link.memory import Memory
 from mrtrscope.link.nested import Nested
 from mrtrscope.link.operations import Operations
@@ -54,6 +55,7 @@ class Linker:
         self.strangers = Strangers(memory, self.retries)
         self.operations = Operations(memory, self.retries)
         self.nested = Nested(self.pending)
+        self.hops = Hops()
         self.versions = Versions()
         self.watchers = Watchers(memory, self.sessions)
         self.stdio = Stdio(self.sessions, sink)
@@ -129,8 +131,11 @@ class Linker:
         self.pending.add(scope, exchange)
         if message.dir == "s2c":
             task = self.operations.longs.of(message, "c2s", related(message))
-            self._tell(self.nested.asked(exchange, scope, self._of_stream(message), task))
+            call = self.nested.asked(exchange, scope, self._of_stream(message), task)
+            self.hops.asked(exchange, call)
+            self._tell(call)
         else:
+            self._tell(*self.hops.requested(exchange))
             undeclared(exchange)
             if exchange.link is not None:
                 note_answered(self.channel(message), exchange)
@@ -238,14 +243,17 @@ class Linker:
             settled = False
         if exchange.dir == "s2c":
             self._tell(self.nested.ended(exchange, t))
+        else:
+            self._tell(*self.hops.ended(exchange))
         self.watchers.ended(self.channel(exchange.request), exchange)
         self._sink.changed(exchange)
         return settled
 
-    def _tell(self, other: Exchange | None) -> None:
-        """Another exchange than the one at hand is no longer what it was."""
-        if other is not None:
-            self._sink.changed(other)
+    def _tell(self, *others: Exchange | None) -> None:
+        """Other exchanges than the one at hand are no longer what they were."""
+        for other in others:
+            if other is not None:
+                self._sink.changed(other)
 
     def _late(self, message: Message, exchange: Exchange | None, operation: str, scope: str) -> None:
         """A response to something that was answered before, or that nobody asked."""

@@ -20,8 +20,9 @@ def told(more: dict[str, Any], named: Callable[[str], str | None]) -> dict[str, 
             acknowledged=None if at is None else at / 1e6, delivered=more["delivered"], ended=more["ended"],
             by=more["by"],
         )  # fmt: skip
-    if "within" in more:
-        out["within"] = _within(more["within"], named)
+    for name, field in (("within", "within"), ("hop", "hop_of")):
+        if name in more:
+            out[field] = _within(more[name], named)
     return out
 
 

@@ -114,12 +114,10 @@ class Store(Base):
         rounds = Groups(self._rows(
             f"{_ROUND} join operations o on o.id = x.operation where x.part is null order by o.op, q.m"
         ))  # fmt: skip
-        nested: dict[int, list[str]] = {}
-        for within, op in self._rows("select within, op from operations where within is not null order by op"):
-            nested.setdefault(within, []).append(f"op{op}")
+        nested, hops = self._inside("within"), self._inside("hop")
         for row in self._rows(f"{_OPERATION} order by o.op"):
             found = self._operation(row, rounds.take(row[0]), attached.get(row[0], []), counts.get(row[0], {}))
-            found.nested = nested.get(row[0], [])
+            found.nested, found.hops = nested.get(row[0], []), hops.get(row[0], [])
             yield found
 
     def operation(self, op: str) -> model.Operation | None:
@@ -138,8 +136,15 @@ class Store(Base):
             "select operation, level, count(*) from findings where operation = ? group by 1, 2", (id,)
         ))  # fmt: skip
         found = self._operation(row, rounds, attached, counts.get(id, {}))
-        nested = self._rows("select op from operations where within = ? order by op", (id,))
-        found.nested = [f"op{n}" for (n,) in nested]
+        found.nested, found.hops = self._inside("within", id).get(id, []), self._inside("hop", id).get(id, [])
+        return found
+
+    def _inside(self, column: str, id: int | None = None) -> dict[int, list[str]]:
+        """Operations by the one that they were asked in, or are hops of: of all, or of one."""
+        which, values = ("is not null", ()) if id is None else ("= ?", (id,))
+        found: dict[int, list[str]] = {}
+        for outer, op in self._rows(f"select {column}, op from operations where {column} {which} order by op", values):
+            found.setdefault(outer, []).append(f"op{op}")
         return found
 
     def operation_of(self, at: str) -> str | None:

@@ -46,11 +46,12 @@ TABLES: dict[str, dict[str, type]] = {
         "dir": str, "method": str, "target": str, "era": str, "version": str, "asks": str, "grade": str,
         "link_to": int, "evidence": str, "candidates": str, "total": int, "differences": str, "part": str,
     },
-    # id: that of its first request's message; within: the operation that it was asked in
+    # id: that of its first request's message; within: the operation that it was asked in; hop: that it is a hop of
     # more: `Operation.more` as JSON
     "operations": {
         "id": int, "op": int, "channel": int, "kind": str, "method": str, "target": str, "outcome": str, "t": int,
-        "t_end": int, "server": int, "waiting": int, "count": int, "within": int, "more": str,
+        "t_end": int, "server": int, "waiting": int, "count": int, "within": int, "hop": int,
+        "more": str,
     },
     # present: what the last `finish()` said of operations that are not settled
     "present": {"operation": int, "outcome": str},
@@ -77,6 +78,7 @@ UNIQUE = (("journals", "name"), ("channels", "name"), ("clients", "name"), ("spa
 INDEXES = (
     ("messages", "m"), ("messages", "operation"), ("events", "f"), ("operations", "op"), ("exchanges", "operation"),
     ("findings", "operation"), ("operations", "within"),
+    ("operations", "hop"),
 )  # fmt: skip
 
 VIEWS = {

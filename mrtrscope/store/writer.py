@@ -30,7 +30,8 @@ FINDING = f"insert or replace into findings values ({', '.join('?' * len(schema.
 OPERATION = (
     f"insert into operations values ({', '.join('?' * len(schema.TABLES['operations']))}) on conflict(id) do update set"
     " kind = excluded.kind, outcome = excluded.outcome, t_end = excluded.t_end, server = excluded.server,"
-    " waiting = excluded.waiting, count = excluded.count, within = excluded.within, more = excluded.more"
+    " waiting = excluded.waiting, count = excluded.count, within = excluded.within, hop = excluded.hop,"
+    " more = excluded.more"
 )
 TESTED = "insert into tested values (?, ?, ?, 0) on conflict do update set n = n + excluded.n"
 WAITING = 50_000  # values that the linker wants remembered, until they are written

@@ -1,0 +1,245 @@
+"""Operations of one capture that are hops of one another: a host's call, and the call that a gateway made for it.
+
+The upstream call begins while the host's is in flight on another channel. What it is joined by, strongest first:
+
+    exact       both carry the same trace id and one call alone does; or the host's call brought back what only this
+                upstream call had said before: the same state, or the same question (text and schema)
+    inferred    one call in flight alone has the same method, arguments and target (or one that ends in it, as gateways
+                put their own prefix before names), or the result that came back is only this one's
+    ambiguous   several calls fit, or two upstream calls at once fit one: all are listed, none is chosen
+
+What a gateway passes on it heard before: of the upstream calls that might belong to a host's call only those count
+that had said the thing already. Two peers of the same name that call two servers with the same arguments are a host
+with two servers as likely as a gateway that passes its client's name on: such a pair needs proof.
+
+The share is `Operation.more["hop"]`, in the form of `more["within"]` (see `link.nested`).
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Any
+
+from mrtrscope.link.canonical import canonical
+from mrtrscope.link.facts import AMBIGUOUS, EXACT, INFERRED, MRTR_METHODS, Exchange, Operation
+from mrtrscope.link.longs import facts
+from mrtrscope.link.memory import digest
+from mrtrscope.wire.events import ABSENT, Message
+
+IN_FLIGHT = 512  # calls in flight that are looked at
+SHARES = 1024  # operations whose hops may still change
+MARKS, CANDIDATES = 64, 64
+QUESTION, STATE, RESULT = "question", "state", "result"
+PREFIX_ENDS = frozenset("_-./:")
+
+
+class Share:
+    """An operation that is, or may be, the hop of another.
+
+    operation    itself                     exchange    its first exchange
+    marks        what its server said, as digests of questions, states and results
+    candidates   keys of the host's operations it may belong to; `to` the one it does, "" while none is chosen
+    evidence     why they are candidates    grade       of the join
+    proof        it takes more than equal arguments       over   it came to its end
+    """
+
+    __slots__ = ("candidates", "evidence", "exchange", "grade", "marks", "operation", "over", "proof", "to")
+
+    def __init__(self, exchange: Exchange) -> None:
+        self.exchange = exchange
+        self.operation: Operation = exchange.operation
+        self.marks: list[str] = []
+        self.candidates: list[str] = []
+        self.evidence: list[str] = []
+        self.grade = self.to = ""
+        self.proof = self.over = False
+
+
+class Hops:
+    """Keeps the calls in flight, and the shares that may still change."""
+
+    def __init__(self) -> None:
+        self._flying: OrderedDict[str, Exchange] = OrderedDict()
+        self._shares: OrderedDict[str, Share] = OrderedDict()  # by key of the upstream operation
+        self._channels: dict[str, bool] = {}
+
+    # -- what happens
+
+    def requested(self, exchange: Exchange) -> list[Exchange]:
+        """A client's request was linked; returns the exchanges whose operations are told anew."""
+        if exchange.method not in MRTR_METHODS:
+            return []
+        channel = exchange.request.channel
+        if channel not in self._channels and len(self._channels) < SHARES:
+            self._channels[channel] = True
+        found: list[Exchange] = []
+        if len(self._channels) > 1 and exchange.operation.key == exchange.key:
+            found = self._join(exchange)
+        self._flying[exchange.key] = exchange
+        if len(self._flying) > IN_FLIGHT:
+            self._flying.popitem(last=False)
+        return found
+
+    def asked(self, question: Exchange, call: Exchange | None) -> None:
+        """A server's own request was asked in a call."""
+        share = self._shares.get(call.operation.key) if call is not None else None
+        if share is not None:
+            _mark(share, _of_question({"method": question.method, "params": question.request.params}))
+
+    def ended(self, exchange: Exchange) -> list[Exchange]:
+        """A client's request was answered, or will not be; returns the exchanges whose operations are told anew."""
+        if self._flying.pop(exchange.key, None) is None and exchange.operation.key not in self._shares:
+            return []
+        answer, operation = exchange.answer, exchange.operation
+        said = _said(answer) if answer is not None else []
+        share = self._shares.get(operation.key)
+        if share is not None:
+            for mark in said:
+                _mark(share, mark)
+            share.over = operation.outcome != "open"
+        found = self._proved(operation.key, said) if self._shares else []
+        if operation.outcome != "open":
+            found += self._closed(operation.key)
+        return found
+
+    # -- joining
+
+    def _join(self, exchange: Exchange) -> list[Exchange]:
+        channel, trace = exchange.request.channel, trace_of(exchange.request)
+        others = [e for e in reversed(self._flying.values()) if e.request.channel != channel]
+        traced = [e for e in others if trace and trace_of(e.request) == trace]
+        fits = [e for e in traced or others if _fits(exchange, e)]
+        if not traced:
+            fits = [e for e in fits if not trace or not trace_of(e.request)]
+        calls = fits or traced
+        if not calls:
+            return []
+        share = Share(exchange)
+        share.candidates = list(dict.fromkeys(e.operation.key for e in calls))[:CANDIDATES]
+        if traced:
+            share.evidence.append("trace")
+        if fits:
+            same = all(e.target == exchange.target for e in fits)
+            share.evidence += ["tool" if same else "tool-renamed", "arguments"]
+        share.evidence.append("time")
+        info = exchange.client.info
+        share.proof = not traced and bool(info) and any(e.client.info == info for e in calls)
+        self._shares[exchange.operation.key] = share
+        if len(self._shares) > SHARES:
+            self._shares.popitem(last=False)
+        if len(share.candidates) == 1 and not share.proof:
+            share.to, share.grade = share.candidates[0], EXACT if traced else INFERRED
+        else:
+            share.grade = AMBIGUOUS
+        _tell(share)
+        return [exchange, *self._contested(share)]
+
+    def _contested(self, new: Share) -> list[Exchange]:
+        """Two calls to one server at once for one call of a host: unless a trace says so, it cannot be told whose
+        either is."""
+        if not new.to or new.grade == EXACT:
+            return []
+        channel, told = new.operation.channel, []
+        for share in self._shares.values():
+            if (
+                share is not new and share.to == new.to and not share.over and share.grade == INFERRED
+                and share.operation.channel == channel
+            ):  # fmt: skip
+                for one in (share, new):
+                    one.to, one.grade, one.proof = "", AMBIGUOUS, True
+                    _tell(one)
+                told.append(share.exchange)
+        return told
+
+    def _proved(self, host: str, said: list[str]) -> list[Exchange]:
+        """A host's call was told something: whose word was it?"""
+        told = []
+        for mark in said:
+            having = [s for s in self._shares.values() if host in s.candidates and mark in s.marks]
+            if len(having) != 1:
+                continue
+            (share,) = having
+            kind = mark.partition(":")[0]
+            if kind in share.evidence or (share.to and share.to != host):
+                continue
+            grade = INFERRED if kind == RESULT else EXACT
+            share.to, share.evidence = host, [kind, *share.evidence]
+            share.grade = EXACT if EXACT in (grade, share.grade) else INFERRED
+            _tell(share)
+            told.append(share.exchange)
+        return told
+
+    def _closed(self, host: str) -> list[Exchange]:
+        """A host's call came to its end: a call that still goes on is none of its hops."""
+        told = []
+        for key, share in list(self._shares.items()):
+            if host not in share.candidates:
+                continue
+            if not share.over and share.grade == AMBIGUOUS and len(share.candidates) > 1:
+                share.candidates.remove(host)
+                if len(share.candidates) == 1 and not share.proof:
+                    share.to, share.grade = share.candidates[0], INFERRED
+                _tell(share)
+                told.append(share.exchange)
+            elif share.to == host and share.over:
+                del self._shares[key]  # nothing more can be learned of it
+        return told
+
+
+def _fits(up: Exchange, host: Exchange) -> bool:
+    """Whether the call of a gateway might be made for that of a host, by method, target and arguments."""
+    if up.method != host.method or not _renamed(up.target, host.target):
+        return False
+    mine, its = up.arguments, host.arguments
+    return bool(mine == its) and canonical(mine) == canonical(its)
+
+
+def _renamed(target: str, host: str) -> bool:
+    if target == host:
+        return True
+    ahead = len(host) - len(target)
+    return bool(target) and ahead > 1 and host.endswith(target) and host[ahead - 1] in PREFIX_ENDS
+
+
+def trace_of(request: Message) -> str:
+    """The trace id that a request carries in its `_meta`, else in its head; "" when there is none."""
+    value: Any = request.meta.get("traceparent")
+    if value is None and request.http is not None:
+        value = request.http.request_header("traceparent")
+    parts = value.split("-") if type(value) is str and len(value) <= 256 else []
+    return parts[1].lower() if len(parts) >= 4 and len(parts[1]) == 32 and parts[1].strip("0") else ""
+
+
+def _said(answer: Message) -> list[str]:
+    """What an answer says that its reader may pass on, as marks."""
+    if answer.kind == "error":
+        return [f"{RESULT}:{digest(canonical(answer.error.get('message'))).hex()}"]
+    result = answer.result
+    if result.get("resultType") == "input_required":
+        asked = result.get("inputRequests")
+        out = [_of_question(q) for q in list(asked.values())[:MARKS]] if type(asked) is dict else []
+        state = result.get("requestState", ABSENT)
+        if state is not ABSENT:
+            out.append(f"{STATE}:{digest(canonical(state)).hex()}")
+        return out
+    content = result.get("content", result.get("contents", result.get("messages", ABSENT)))
+    return [] if content in (ABSENT, []) else [f"{RESULT}:{digest(canonical(content)).hex()}"]
+
+
+def _of_question(question: Any) -> str:
+    """A question by its method, its text and its schema; the rest is the gateway's to change."""
+    params = question.get("params") if type(question) is dict else None
+    params = params if type(params) is dict else {}
+    parts = [params.get(name) for name in ("message", "requestedSchema", "url", "messages", "systemPrompt")]
+    return f"{QUESTION}:{digest(canonical([question.get('method') if type(question) is dict else '', parts])).hex()}"
+
+
+def _mark(share: Share, mark: str) -> None:
+    if mark not in share.marks and len(share.marks) < MARKS:
+        share.marks.append(mark)
+
+
+def _tell(share: Share) -> None:
+    facts(share.operation)["hop"] = {
+        "in": share.to, "grade": share.grade, "evidence": list(share.evidence), "candidates": list(share.candidates),
+    }  # fmt: skip
