@@ -49,6 +49,7 @@ class Discovery:
 
     resources   channel -> {"origin", "era", "challenge": [key, t, metadata, scopes] or None, "tried": document ->
                 status (0: no answer yet), "infos": of clients, "scopes": of its document or None, "document": its key,
+                "named": the resource it names,
                 "authorized": how many connections were served with a token}, and of `grants` "step_up", "ups"
     issuers     issuer -> {"t", "era", "resources", "tried", "found", "guessed"}
     documents   address -> [[issuer, index], …]
@@ -71,7 +72,7 @@ class Discovery:
             address = split(channel)
             found = {
                 "origin": address.origin if address is not None else "", "era": UNKNOWN, "challenge": None, "tried": {},
-                "infos": [], "scopes": None, "document": "", "authorized": 0,
+                "infos": [], "named": "", "scopes": None, "document": "", "authorized": 0,
             }  # fmt: skip
             keep(self.resources, channel, found)
         return found
@@ -204,6 +205,7 @@ class Discovery:
         for channel in channels:
             found = self.resource(channel)
             found["scopes"], found["document"] = step["scopes"], key
+            found["named"] = meant if type(meant) is str else ""
             era = found["era"] if found["era"] != UNKNOWN else era
             for issuer in servers:
                 self._issuer(issuer, http.t, found["era"], channel)

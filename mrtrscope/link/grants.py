@@ -6,6 +6,7 @@ exchange are in `http.facts["auth"]`:
     register    `type`, `redirects`, `era`
     authorize   `resource`, `redirect`, `challenge`, `method`, `state` (whether there is one), `scopes` (None: none),
                 `pkce`: what the metadata says of it (None: nothing), `era`, `metadata`: its key
+                `spelled`: the resource as the metadata has it, where only case or a last slash differs
                 `mismatch`: [issuer, issuer that the document names, key] of metadata that should not have been used
                 `foreign`: [issuer, key] where the client id was registered, not here
                 `document`: fault of a client id that is an address
@@ -169,9 +170,18 @@ class Grants:
         return {
             "step": name, "era": endpoint["era"], "guessed": endpoint["guessed"], "issuer": endpoint["issuer"],
             "resource": said.get("resource"),
+            "spelled": self._spelled(said.get("resource"), endpoint["issuer"]),
             "mismatch": self._mismatch(endpoint), "foreign": self._foreign(client, endpoint["issuer"]),
             "no_grant": metadata[1] if metadata is not None and wants and omits else "",
         }  # fmt: skip
+
+    def _spelled(self, resource: str | None, issuer: str) -> str:
+        """How the metadata spells a resource that differs in case or in a slash at its end, else ""."""
+        for channel in self._discovery.resources_of(issuer) if resource else ():
+            named: str = self._discovery.resources[channel]["named"]
+            if resource and named != resource and named.rstrip("/").lower() == resource.rstrip("/").lower():
+                return named
+        return ""
 
     def _mismatch(self, endpoint: dict[str, Any]) -> list[str]:
         """[issuer that was looked for, issuer of the document, its key], once for a document."""

@@ -10,7 +10,10 @@ from urllib.parse import parse_qsl
 
 LIMIT = 16384  # characters of an address that is looked at
 _URL = re.compile(
-    r"([A-Za-z][A-Za-z0-9+.-]*):(?://(?:[^/?#@]*@)?(\[[^\]/?#]*\]|[^:/?#]*)(?::(\d{1,5}))?)?([^?#]*)(\?[^#]*)?(#.*)?"
+    r"([A-Za-z][A-Za-z0-9+.-]*):"
+    r"(?://(?:[^/?#@]*@)?(\[[^\]/?#]*\]|[^:/?#\[\]]*)(?::(\d{0,5}))?(/[^?#]*)?|(?!//)([^?#]*))"
+    r"(\?[^#]*)?(#.*)?",
+    re.S,
 )
 _PORTS = {"http": "80", "https": "443", "ws": "80", "wss": "443"}
 _PAIRS = 256  # parameters of one query that are looked at
@@ -46,8 +49,10 @@ def split(url: str) -> Address | None:
     match = _URL.fullmatch(url) if len(url) <= LIMIT else None
     if match is None:
         return None
-    scheme, host, port, path, query, fragment = match.groups(default="")
-    return Address(scheme.lower(), host.lower().rstrip("."), port, path, query.removeprefix("?"), fragment)
+    scheme, host, port, path, bare, query, fragment = match.groups(default="")
+    return Address(
+        scheme.lower(), host.lower().rstrip("."), port, path or bare, query.removeprefix("?"), fragment
+    )
 
 
 def parameters(query: str) -> dict[str, str]:

@@ -26,7 +26,8 @@ def resource_not_named(event: Signal, ctx: Context) -> Iterator[Finding]:
     """An authorization or token request does not name the MCP server it is for.
 
     Why it matters: a token that is for no server in particular can be used at all of them.
-    Cannot tell: a form that was not recorded as a whole; other grants, which extensions define.
+    Cannot tell: a form that was not recorded as a whole; other grants, which extensions define. Another case, or a
+    slash at the end, is only noted.
     """
     for other in _meant(event):
         ctx.tested()
@@ -55,6 +56,15 @@ def resource_not_named(event: Signal, ctx: Context) -> Iterator[Finding]:
             expected="the absolute URI of the server",
             path="resource",
             text=f"resource {why} in {NAMES[step['step']]}",
+        )
+    elif step["spelled"]:
+        yield ctx.finding(
+            event,
+            saw=value,
+            expected=step["spelled"],
+            path="resource",
+            level="info",
+            text="resource is spelled otherwise than in the server's metadata",
         )
 
 
