@@ -265,7 +265,10 @@ class Linker:
             self._sink.changed(exchange)
             first = FAULT_ROLE if message.kind == ev.ERROR else RESULT_ROLE
             role = EXTRA_ROLE if exchange.answer is not message else first
+            settled = self.operations.longs.followed(exchange, message)
             self._sink.message(message, role, exchange, exchange.operation.key)
+            if settled:
+                self._sink.settled(exchange.operation)
         elif operation:
             self._sink.message(message, EXTRA_ROLE, None, operation)
         else:
@@ -274,15 +277,7 @@ class Linker:
                 message.http.facts["ids"] = [e.request.id for e in posted]
             elif message.dir == "s2c" and message.id_text in (None, "null"):
                 self.stdio.process(message).answered_without_id()
-            self._sink.message(message, "" if self._may_be_missing(message) else STRAY_ROLE, None, "")
-
-    def _may_be_missing(self, message: Message) -> bool:
-        """Whether what a response answers may lie before the capture, or in a gap of it."""
-        if message.peer.id in self._gapped:
-            return True
-        if message.http is None:
-            return not message.peer.whole
-        return message.dir == "s2c" and message.http.method == "GET"
+            self._sink.message(message, "" if notices.may_be_missing(message, self._gapped) else STRAY_ROLE, None, "")
 
     def _answer_to_server(self, message: Message) -> None:
         """A response or error from the client: the old way of answering a server's question."""

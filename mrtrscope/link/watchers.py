@@ -6,6 +6,7 @@ Each of them keeps facts for rules; the linker calls these four methods for all 
 from __future__ import annotations
 
 from mrtrscope.link.facts import Exchange
+from mrtrscope.link.legacy import Legacy
 from mrtrscope.link.logs import Logs
 from mrtrscope.link.memory import Memory
 from mrtrscope.link.offers import Offers
@@ -26,13 +27,19 @@ class Watchers:
         self.subscriptions = Subscriptions(memory)
         self.logs = Logs()
         self.tasks = Tasks(memory)
+        self.legacy = Legacy(memory)
 
     def posted(self, message: Message) -> None:
         """A client's message of any kind came by HTTP."""
         self.web.posted(message)
 
+    def streamed(self, message: Message) -> None:
+        """A server's message of any kind came by HTTP."""
+        self.legacy.streamed(message)
+
     def requested(self, channel: Channel, exchange: Exchange) -> None:
         """A request of either side was linked."""
+        self.legacy.requested(channel, exchange)
         self.offers.requested(channel, exchange)
         if exchange.dir == "c2s":
             self.logs.requested(channel, exchange)
@@ -47,11 +54,13 @@ class Watchers:
         if before is not None:
             self.subscriptions.listed(channel, exchange, answer, before)
         if exchange.dir == "c2s":
+            self.legacy.answered(channel, exchange, answer)
             self.tasks.answered(channel, exchange, answer)
             self.web.answered(channel, exchange, answer)
 
     def ended(self, channel: Channel, exchange: Exchange) -> None:
         """An exchange was answered, cancelled, or cut off."""
+        self.legacy.ended(channel, exchange)
         if exchange.dir == "c2s":
             self.logs.ended(channel, exchange)
             self.subscriptions.ended(channel, exchange)
@@ -64,10 +73,16 @@ class Watchers:
             self.subscriptions.told(channel, message, exchange)
             self.tasks.told(channel, message)
             self.web.notified(message, exchange)
+        else:
+            self.legacy.told(channel, message)
 
     def heard(self, event: Signal | NonMessage, exchange: Exchange | None) -> None:
         """A signal, or text that is no message; `exchange`: that of its HTTP exchange."""
         if event.http is not None:
             self.web.heard(event, exchange)
         if type(event) is Signal:
+            if event.http is not None:
+                channel = self._sessions.channels.get(event.http.channel)
+                if channel is not None and "sessions" in channel.facts:
+                    self.legacy.heard(channel, event, event.http, exchange)
             self.offers.heard(event)

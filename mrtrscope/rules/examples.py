@@ -55,9 +55,13 @@ EVERYTHING: dict[str, Any] = {
 FORM = {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]}
 CLIENT = {"name": "example-client", "version": "1.0"}
 SERVER = {"name": "example-server", "version": "1.0"}
-NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+NAMED = {
+    "tools/call": "name", "prompts/get": "name", "resources/read": "uri",
+    "tasks/get": "taskId", "tasks/update": "taskId", "tasks/cancel": "taskId",
+}  # fmt: skip
 STATUS = {-32601: 404, -32020: 400, -32021: 400, -32022: 400}
 URL = "http://127.0.0.1:8000/mcp"
+PRIMES = "2025-11-25"  # this revision wants an event stream to begin with an id to take it up by
 
 Place = tuple[tuple[str, int], ...]  # items of {"line": n}, {"flow": n} or {"flow": n, "event": k}
 
@@ -334,6 +338,9 @@ class _Flow:
                 "X-Accel-Buffering": "no",
             }
             chunks = [{"t": s.t, "data": f"data: {s.text}\n\n"} for s in self.said]
+            if self.era == PRIMES:
+                prime = f"id: {self.step.t:g}\nretry: 500\ndata: \n\n"
+                chunks.insert(0, {"t": first.t, "data": prime})
         else:
             headers = {"Content-Type": "application/json"}
             chunks = [{"t": first.t, "data": first.text}]
