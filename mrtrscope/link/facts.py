@@ -15,6 +15,7 @@ META_CAPABILITIES = META + "clientCapabilities"
 META_CLIENT_INFO = META + "clientInfo"
 
 MODERN, LEGACY, UNKNOWN = "modern", "legacy", "unknown"
+A2A = "a2a"  # the era of what is no MCP but A2A over JSON-RPC: no rule of MCP applies
 MODERN_SINCE = "2026-07-28"
 MRTR_METHODS = ("tools/call", "prompts/get", "resources/read")
 
@@ -204,7 +205,7 @@ class Exchange:
     notes         notifications and other messages on its stream, in order (at most 256 kept, `noted` counts all)
     dir           "c2s", or "s2c" when a server asked in the old way
     method        "" when it is no string          target  name or uri, "" when there is none
-    era           "modern", "legacy" or "unknown", of this request     version  as declared or negotiated, "" unknown
+    era           "modern", "legacy", "unknown", "a2a", of this request     version  declared or negotiated, "" unknown
     capabilities  what the client declared for this request (legacy: in initialize), None when nothing was seen
     client        who sent it
     state         WAITING, ANSWERED, ASKED, FAILED, CANCELLED, LOST (see `pairing.NEXT`)
@@ -216,7 +217,7 @@ class Exchange:
     progress      what its progress notifications said so far, None while there was none
     tool          the definition that a tools/call is held to, None when none was seen; see `link.tools`
     operation     the operation it belongs to
-    part          "" for a round of it, else what it is beside the rounds: "poll", "update", "cancel" or "result"
+    part          "" for a round of it, else what it is beside the rounds: see `link.statuses`
     """
 
     __slots__ = (

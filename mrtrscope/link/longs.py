@@ -1,10 +1,12 @@
-"""Operations that go on after their first answer: a call that became a task, with its polls, answers and end.
+"""Operations that go on after their first answer: a call that became a task, with its polls, answers and end; a task
+of an A2A agent, where every message that names it is a round.
 
 A request about a known task is a *part* of the operation that made the task, no round of it: `Exchange.part` says
 which kind. What the operation looks like over time stands in `Operation.more`:
 
     task     its name                        states   [[t, state], …] as they were seen to change (the last `STATES`)
     polls    how often it was asked for      updates  how often it was sent answers
+    context  the context it belongs to (A2A) fetched  when its payload was handed out (2025-11-25)
     turn     "server" or "client": whose move it is, and `since` when; so that server and waiting time add up to all
 
 The clock of a task is that of its observer: a state counts from the message that showed it.
@@ -18,8 +20,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
-from mrtrscope.link import statuses
-from mrtrscope.link.facts import ABANDONED, CANCELLED, COMPLETE, FAILED, LOST, OPEN, Exchange, Operation
+from mrtrscope.link import agents, statuses
+from mrtrscope.link.facts import A2A, ABANDONED, CANCELLED, COMPLETE, FAILED, LOST, OPEN, Exchange, Operation
 from mrtrscope.link.memory import Memory, digest
 from mrtrscope.link.session import scope_of
 from mrtrscope.wire.events import Message
@@ -50,14 +52,27 @@ class Longs:
         operation = self.of(exchange.request, exchange.dir, name) if name else None
         if operation is None:
             return None
-        exchange.part, exchange.operation = statuses.PARTS[exchange.method], operation
+        exchange.operation = operation
         more = facts(operation)
         operation.open += 1
+        if exchange.method in agents.SENDS:
+            return self._another_round(exchange, operation)
+        exchange.part = statuses.PARTS[exchange.method]
         if exchange.part == statuses.POLL:
             more["polls"] += 1
         elif exchange.part == statuses.UPDATE:
             more["updates"] += 1
             turn(operation, SERVER, exchange.t)
+        return operation
+
+    def _another_round(self, exchange: Exchange, operation: Operation) -> Operation:
+        """A message to an agent goes on with its task, or comes too late for it."""
+        if operation.outcome != OPEN:
+            exchange.part = statuses.LATE
+            return operation
+        turn(operation, SERVER, exchange.t)
+        operation.count += 1
+        operation.last = exchange
         return operation
 
     def ended(self, exchange: Exchange, t: int) -> bool:
@@ -73,7 +88,7 @@ class Longs:
                 turn(operation, SERVER, t)  # its end was known before: this is when the caller had it
             return self._over(operation, COMPLETE if answered else FAILED, t)
         found = statuses.seen(exchange) if answered else None
-        settled = found is not None and self._observe(operation, found[1], t)
+        settled = found is not None and found[0] == facts(operation)["task"] and self._observe(operation, found[1], t)
         if exchange.part == statuses.CANCEL and answered and operation.outcome == OPEN:
             return self._over(operation, CANCELLED, t)  # a later state may still say otherwise
         return settled
@@ -82,16 +97,29 @@ class Longs:
         """A round of an operation was answered: None unless that made a task of it, else whether it is settled."""
         operation = exchange.operation
         found = statuses.created(exchange) if exchange.state == "answered" else None
+        more = facts(operation) if found is not None or operation.more is not None else {}
+        if "task" in more:
+            more["since"] = max(t, more["since"])  # up to here it is counted as the time of an exchange
+            if found is None or found[0] == more["task"]:
+                return found is not None and self._observe(operation, found[1], t)
         if found is None:
-            return False if operation.kind == TASK else None
+            return None
         name, state = found
-        operation.kind, operation.outcome = TASK, OPEN
-        more = facts(operation)
+        operation.kind, operation.outcome = (A2A if exchange.era == A2A else TASK), OPEN
         more |= {"task": name, "states": [], "polls": 0, "updates": 0, "turn": SERVER, "since": t}
         more["peer"] = exchange.peer.id if exchange.http is None else ""
+        if exchange.era == A2A and exchange.answer is not None:
+            more["context"] = agents.context(exchange.answer.result)
         self._keep(operation)
         self._file(exchange.request, exchange.dir, name, operation.key)
         return self._observe(operation, state, t)
+
+    def followed(self, exchange: Exchange, message: Message) -> bool:
+        """One more event of the stream that an agent answers with; True when its operation is settled by that."""
+        found = agents.told(message.result) if exchange.era == A2A else None
+        if found is None or facts(exchange.operation).get("task") != found[0]:
+            return False
+        return self._observe(exchange.operation, found[1], message.t)
 
     def told(self, message: Message) -> tuple[Operation, bool] | None:
         """A notification about a task: (its operation, whether that is settled by it)."""
@@ -155,6 +183,9 @@ class Longs:
     def _observe(self, operation: Operation, state: str, t: int) -> bool:
         more = facts(operation)
         states = more["states"]
+        if not state:
+            operation.t_end = max(operation.t_end, t)
+            return False
         if not states or states[-1][1] != state:
             states.append([t, state])
             if len(states) > STATES:

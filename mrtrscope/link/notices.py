@@ -1,6 +1,8 @@
-"""Which request a notification belongs to, and which one a cancellation names."""
+"""Which request a notification belongs to, which one a cancellation names, and whether what is named can be known."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from mrtrscope.link.facts import MODERN, Exchange
 from mrtrscope.link.pairing import Pending
@@ -44,6 +46,15 @@ def named(pending: Pending, scope: str, message: Message, on: Exchange | None) -
         return found
     found = on if message.http is not None else pending.waiting(scope, "c2s", id)
     return found if found is not None and found.era == MODERN and found.request.id_text == id else None
+
+
+def may_be_missing(message: Message, gapped: Mapping[str, bool]) -> bool:
+    """Whether what a response answers may lie before the capture, or in a gap of it."""
+    if message.peer.id in gapped:
+        return True
+    if message.http is None:
+        return not message.peer.whole
+    return message.dir == "s2c" and message.http.method == "GET"
 
 
 def _subscription(pending: Pending, scope: str, message: Message) -> Exchange | None:

@@ -12,8 +12,10 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from mrtrscope.link import agents
 from mrtrscope.link.canonical import canonical
 from mrtrscope.link.facts import (
+    A2A,
     LEGACY,
     META_CAPABILITIES,
     META_CLIENT_INFO,
@@ -129,6 +131,8 @@ class Sessions:
 
     def declared(self, request: Message) -> Declared:
         """Era, version, capabilities and clientInfo of a request (`era` and `revisions` in the rule catalogue)."""
+        if agents.speaks(request):
+            return Declared(A2A, agents.version(request), None, "")
         meta = request.meta
         version = meta.get(META_VERSION)
         http = request.http

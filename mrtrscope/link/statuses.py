@@ -1,7 +1,8 @@
 """What a message says about a task: its name and its state, in the spelling of whichever protocol it speaks.
 
-Two forms are read here: the tasks extension of 2026-07-28 (the task is the result itself, `resultType: "task"`), the
-experimental tasks of 2025-11-25 (the task stands under `task` where it is made, and is the result itself elsewhere).
+Three forms are read: the tasks extension of 2026-07-28 (the task is the result itself, `resultType: "task"`), the
+experimental tasks of 2025-11-25 (the task stands under `task` where it is made, and is the result itself elsewhere),
+and those of A2A (see `link.agents`).
 States are told apart by their words; a peer that invents others has them shown as they came.
 """
 
@@ -9,14 +10,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from mrtrscope.link.facts import CANCELLED, COMPLETE, FAILED, LEGACY, MODERN, Exchange
+from mrtrscope.link import agents
+from mrtrscope.link.agents import NAME, word
+from mrtrscope.link.facts import A2A, CANCELLED, COMPLETE, FAILED, LEGACY, MODERN, Exchange
 from mrtrscope.wire.events import Message
 
-WORD = 64  # characters of a state that are kept
-NAME = 512  # a longer name of a task is no name
-
-POLL, UPDATE, CANCEL, RESULT = "poll", "update", "cancel", "result"
-PARTS = {"tasks/get": POLL, "tasks/update": UPDATE, "tasks/cancel": CANCEL, "tasks/result": RESULT}
+# Parts of an operation; LATE is a message to a task that had come to its end.
+POLL, UPDATE, CANCEL, RESULT, LATE = "poll", "update", "cancel", "result", "late"
+PARTS = {
+    "tasks/get": POLL, "tasks/update": UPDATE, "tasks/cancel": CANCEL, "tasks/result": RESULT,
+    agents.GET: POLL, agents.FOLLOW: POLL, agents.CANCEL: CANCEL,
+}  # fmt: skip
 NOTES = ("notifications/tasks", "notifications/tasks/status")
 RELATED = "io.modelcontextprotocol/related-task"
 
@@ -30,6 +34,8 @@ def created(exchange: Exchange) -> tuple[str, str] | None:
     if answer is None or answer.kind != "response" or exchange.method in PARTS:
         return None
     result = answer.result
+    if exchange.era == A2A:
+        return agents.told(result) if exchange.method in agents.SENDS else None
     if exchange.era != LEGACY and result.get("resultType") == "task":
         return told(result)
     if exchange.era != MODERN and "task" in exchange.request.params:
@@ -39,6 +45,8 @@ def created(exchange: Exchange) -> tuple[str, str] | None:
 
 def named(exchange: Exchange) -> str:
     """The task that a request about tasks names, "" when it is about none."""
+    if exchange.era == A2A:
+        return agents.named(exchange.request)
     if exchange.method not in PARTS:
         return ""
     return _name(exchange.request.params.get("taskId"))
@@ -49,7 +57,7 @@ def seen(exchange: Exchange) -> tuple[str, str] | None:
     answer = exchange.answer
     if answer is None or answer.kind != "response":
         return None
-    return told(answer.result)
+    return agents.told(answer.result) if exchange.era == A2A else told(answer.result)
 
 
 def noted(message: Message) -> tuple[str, str] | None:
@@ -69,12 +77,6 @@ def told(value: Any) -> tuple[str, str] | None:
         return None
     name, state = _name(value.get("taskId")), value.get("status")
     return (name, word(state)) if name and type(state) is str else None
-
-
-def word(state: str) -> str:
-    """A state in our spelling: "input_required" for `input-required` and `TASK_STATE_INPUT_REQUIRED` alike."""
-    text = state[:WORD].lower().removeprefix("task_state_").replace("-", "_")
-    return "cancelled" if text == "canceled" else text
 
 
 def _name(value: Any) -> str:

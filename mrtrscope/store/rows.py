@@ -119,12 +119,11 @@ def link_columns(link: Link, ids: MessageIds) -> Row:
 
 def operation_row(operation: Operation, id: int, rank: int, channel: int, ids: MessageIds) -> Row:
     more = operation.more
-    within, hop = (None if more is None or name not in more else ids.get(more[name]["in"]) for name in ("within", "hop"))
+    inside = [more[name]["in"] if more is not None and name in more else "" for name in ("within", "hop")]
     return (
         id, rank, channel, operation.kind, plain(operation.method), plain(operation.target), operation.outcome,
         operation.t, operation.t_end, operation.server, operation.waiting, operation.count,
-        within, hop,
-        None if more is None else to_json(more),
+        *map(ids.get, inside), None if more is None else to_json(more),
     )  # fmt: skip
 
 
