@@ -34,6 +34,7 @@ VERBS: dict[str, tuple[str, str, str | None]] = {
     "import": ("import_", "import_", "Read recordings of another form into a capture folder."),
     "export": ("export", "export", "Write a capture as text, one JSON object a line."),
     "replay": ("replay", "replay", "Play the recorded server or client to a live peer."),
+    "probe": ("probe", "probe", "Try a live server or client with one thing wrong at a time."),
     "analyse": ("analyse", "analyse", None),
 }
 

@@ -1,0 +1,144 @@
+"""`mrtrscope probe server|client`: traffic that breaks one rule at a time, and what a live peer makes of it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mrtrscope.cli.common import (
+    CLEAN,
+    FINDINGS,
+    capture_argument,
+    colours,
+    columns,
+    epilog,
+    format_option,
+    print_lines,
+    say,
+)
+from mrtrscope.cli.replay_drive import recorder
+from mrtrscope.cli.target import credentials_go, headers_of, loaded, server_of, target_options
+
+if TYPE_CHECKING:
+    from mrtrscope.replay.probe import Tried
+    from mrtrscope.replay.probe_choose import Chosen
+
+
+@click.group(
+    epilog=epilog("mrtrscope probe server captures/sample-stdio --dry-run -- python -m mrtrscope.demo.server")
+)
+def probe() -> None:
+    """Try a live server or client with one thing wrong at a time."""
+
+
+@probe.command(epilog=epilog(
+    "mrtrscope probe server captures/sample-stdio -- python -m mrtrscope.demo.server",
+    "mrtrscope probe server captures/sample-relay --target http://127.0.0.1:8000/mcp --as 'Authorization: Bearer bob'",
+))  # fmt: skip
+@capture_argument
+@target_options
+@click.option(
+    "--attempt", "names", multiple=True, metavar="NAME", help="Only this attempt (state-changed); repeatable."
+)
+@click.option("--as", "as_", multiple=True, metavar="'NAME: VALUE'",
+              help="Header of another principal, for the retry that is not its own.")  # fmt: skip
+@click.option("--wait", type=click.FloatRange(min=0), default=0.0, metavar="SECONDS",
+              help="How long the late retry waits; without it there is none.")  # fmt: skip
+@click.option("--answers", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
+              help="JSON: key or message of a question to its answer; before the recorded ones.")  # fmt: skip
+@click.option("--i-own-this-server", is_flag=True, help="Probe a server that is not on this machine.")
+@click.option("--no-diagrams", is_flag=True, help="Do not draw what was broken.")
+@format_option("text", "json")
+def server(
+    capture: Path, command: tuple[str, ...], target: str | None, header: tuple[str, ...], channel: str | None,
+    only: tuple[str, ...], timeout: float, into: Path | None, dry_run: bool, names: tuple[str, ...],
+    as_: tuple[str, ...], wait: float, answers: Path | None, i_own_this_server: bool, no_diagrams: bool, form: str,
+) -> int:  # fmt: skip
+    """Take recorded operations that asked, and send them with one thing wrong each time, from a fresh state.
+
+    Tools that are said to be destructive are left out unless named with --only. Exit code: 0 nothing broken,
+    1 something is, or the operation itself does not work, 2 usage, 3 unreadable.
+    """
+    from mrtrscope.replay.answering import Answers
+    from mrtrscope.replay.attempts import ATTEMPTS
+    from mrtrscope.replay.probe import Prober
+    from mrtrscope.replay.probe_choose import choose
+
+    where = server_of(target, command)
+    _only_here(where, i_own_this_server)
+    if unknown := [name for name in names if name not in ATTEMPTS]:
+        raise click.UsageError(f"There is no attempt {unknown[0]!r}; there are: {', '.join(ATTEMPTS)}")
+    recording = loaded(capture, channel, only)
+    chosen, left = choose(recording, only)
+    for line in left:
+        say(line)
+    if not chosen:
+        raise click.UsageError(f"{capture}: no operation in it that asked, was answered, and may be probed")
+    if dry_run:
+        print_lines(_planned(chosen, names))
+        return CLEAN
+    headers = headers_of(header)
+    try:
+        from_where = Answers.read(answers)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+    how_many = len(chosen) * len(names or ATTEMPTS)
+    say(
+        f"{how_many} attempts on {', '.join(one.retry.name for one in chosen)}; some of them may be carried out."
+    )
+    with recorder(into, where) as journal:
+        prober = Prober(
+            recording, where, journal=journal, headers=headers, as_headers=headers_of(as_) if as_ else None, wait=wait,
+            answers=from_where, credentials=credentials_go(recording, where, headers), timeout=timeout,
+        )  # fmt: skip
+        tried = asyncio.run(_until_told(prober.run(chosen, names)))
+        path = Path(journal.path)
+    return _print(tried, form, path, drawn=not no_diagrams)
+
+
+def _only_here(where: str | list[str], owned: bool) -> None:
+    from urllib.parse import urlsplit
+
+    from mrtrscope.replay.serving import is_loopback
+
+    host = urlsplit(where).hostname or "" if isinstance(where, str) else "localhost"
+    if not owned and not is_loopback(host):
+        raise click.UsageError(
+            f"{host} is not this machine: a probe sends forged requests; say --i-own-this-server if you do"
+        )
+
+
+async def _until_told[T](work: Any) -> Any:
+    task = asyncio.current_task()
+    assert task is not None
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    return await work
+
+
+def _planned(chosen: list[Chosen], names: tuple[str, ...]) -> list[str]:
+    from mrtrscope.replay.attempts import ATTEMPTS
+
+    return [
+        f"{one.retry.op} {one.retry.name}: {attempt.name}: {attempt.does}; the server should {attempt.want}"
+        for one in chosen
+        for attempt in ATTEMPTS.values()
+        if not names or attempt.name in names
+    ]
+
+
+def _print(tried: list[Tried], form: str, journal: Path, drawn: bool) -> int:
+    from mrtrscope.replay import probe_report
+    from mrtrscope.replay.probe_judge import BROKEN
+
+    if form == "json":
+        print_lines(json.dumps(probe_report.as_json(tried), indent=1).splitlines())
+    else:
+        print_lines(probe_report.text(tried, columns(), colours()))
+        if drawn:
+            print_lines(probe_report.diagrams([t for t in tried if t.verdict == BROKEN], journal, columns()))
+    return FINDINGS if any(t.verdict == BROKEN for t in tried) or not probe_report.worked(tried) else CLEAN
