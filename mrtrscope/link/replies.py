@@ -86,6 +86,8 @@ def _request_ended(http: HttpExchange, exchange: Exchange) -> None:
         if answer.sse is not None and http.t_end is not None and http.t_end - answer.t > LINGER:
             _put(http, "lingering", http.t_end - answer.t)
         return
+    if unseen(http):
+        return
     streams = essence(http.response_header("content-type") or "")
     if 200 <= status < 300:
         by_server = http.closed_by in ("server", "upstream")
@@ -102,6 +104,11 @@ def _request_ended(http: HttpExchange, exchange: Exchange) -> None:
             _put(http, "empty", 0)
     elif 400 <= status < 500 and "head" in http.facts:
         _put(http, "bare", status)
+
+
+def unseen(http: HttpExchange) -> bool:
+    """Flow files keep no body of what was streamed: that there is none proves nothing, unless its length says so."""
+    return bool(http.flow) and not http.response_size and http.response_header("content-length") != "0"
 
 
 def _put(http: HttpExchange, kind: str, seen: Any) -> None:

@@ -221,7 +221,7 @@ class Web:
     # -- after a loss
 
     def _lose(self, http: HttpExchange, exchange: Exchange) -> None:
-        if exchange.era != MODERN or exchange.method == LISTEN:
+        if exchange.era != MODERN or exchange.method == LISTEN or replies.unseen(http):
             return
         if http.status in GATEWAYS:
             why = f"status {http.status}"
