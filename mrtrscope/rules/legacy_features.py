@@ -298,7 +298,8 @@ def other_code_for_no_resource(answer: Message, ctx: Context) -> Iterator[Findin
     Cannot tell: that it is missing, unless the error says so. -32602 is what later revisions say: noted.
     """
     code = said.code(answer)
-    if code != NO_RESOURCE and not _NOT_FOUND.search(said.words(answer)):
+    other = code == NO_METHOD or code in said.EXPLAINED_CODES
+    if code != NO_RESOURCE and (other or not _NOT_FOUND.search(said.words(answer))):
         return
     ctx.tested()
     if code != NO_RESOURCE:

@@ -100,9 +100,9 @@ def response_on_a_listening_stream(message: Message, ctx: Context) -> Iterator[F
     Cannot tell: on a stream that takes up an earlier one it is right.
     """
     http = message.http
-    if http is None or http.method != "GET" or http.facts.get("old"):
-        return
-    if message.channel and ctx.channel.initialized == 0:
+    if http is None or http.method != "GET" or message.sse is None or http.facts.get("old"):
+        return  # a refusal of the GET itself is no stream
+    if ctx.channel.initialized == 0:
         return
     ctx.tested()
     if message.kind in ("response", "error") and http.request_header("last-event-id") is None:
