@@ -157,7 +157,7 @@
     const row = rows[place], button = make("button", { type: "button", "aria-expanded": "false" }, row[ID]);
     const cell = (name, ...children) => make("td", { class: name }, ...children);
     const badge = row[WORST] ? make("span", { class: "badge l-" + row[WORST] }, row[FINDINGS] + " " + (row[WORST] === "info" ? "note" : row[WORST])) : "–";
-    const made = make("tr", { class: "op", id: row[ID], "data-place": place },
+    const made = make("tr", { class: "op", id: "row-" + row[ID], "data-place": place },
       make("th", { scope: "row" }, button), cell("optional", row[WHEN].replace(/^\d{4}-/, "").replace(" UTC", "")),
       cell("what", row[METHOD], row[TARGET] ? " " : "", row[TARGET] ? make("code", {}, row[TARGET]) : ""), cell("optional", row[CHANNEL]),
       cell("n optional", String(row[ROUNDS])), cell("outcome o-" + row[OUTCOME], row[OUTCOME]), cell("n optional", duration(row[SERVER])),
@@ -380,14 +380,16 @@
   async function reach(hash) {
     const name = decodeURIComponent(hash.slice(1));
     if (name.startsWith("rule-") && $(name)) { $(name).open = true; $(name).scrollIntoView(); return; }
+    if (/^f\d+$/.test(name) && $(name)) { $(name).open = true; $(name).scrollIntoView(); return; }
     if (!/^(op|m)\d+$/.test(name)) return;
     const place = name[0] === "o" ? places.get(name) : ofMessage(name);
+    if ((place === undefined || place < 0) && $(name)) { $(name).open = true; $(name).scrollIntoView(); return; }
     if (place === undefined || place < 0) { $("shown").textContent = "There is no " + name + " in this report."; return; }
     if (elsewhere(place)) { location.href = elsewhere(place) + "#" + name; return; }
     let at = view.indexOf(place);
     if (at < 0) { $("filters").reset(); await filter(); at = view.indexOf(place); }
     if (at < start || at >= end) draw(Math.max(0, at - 3));
-    const row = $(rows[place][ID]);
+    const row = $("row-" + rows[place][ID]);
     await toggle(row, true);
     const aim = name[0] === "m" ? $(name) : row;
     if (!aim) return;
@@ -401,7 +403,7 @@
   document.addEventListener("click", (event) => {
     const at = event.target.closest("a");
     const href = at && at.getAttribute("href");
-    if (href && /^#(op|m|rule-)/.test(href)) {
+    if (href && /^#(op\d|m\d|f\d|rule-)/.test(href)) {
       event.preventDefault();
       history.replaceState(null, "", href);
       reach(href);

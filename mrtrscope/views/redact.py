@@ -155,14 +155,10 @@ class Redactor:
         return self.scalar(name, value, secret)
 
 
-_KINDS = frozenset({"string", "number", "integer", "boolean", "object", "array", "null"})
+KINDS: Final = frozenset({"string", "number", "integer", "boolean", "object", "array", "null"})
 
 
 def _is_schema(value: dict[str, Any]) -> bool:
     """True for the description of a form field."""
-    return is_kind(value.get("type"))
-
-
-def is_kind(kind: Any) -> bool:
-    """True for what `type` says in a JSON schema."""
-    return isinstance(kind, str) and kind in _KINDS
+    kind = value.get("type")
+    return isinstance(kind, str) and kind in KINDS

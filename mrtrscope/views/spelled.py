@@ -10,10 +10,11 @@ import json
 import re
 from typing import Any, Final
 
-from mrtrscope.views.redact import Redactor, is_kind, is_secret_name
+from mrtrscope.views.redact import KINDS, Redactor, is_secret_name
 from mrtrscope.views.ribbons import measured, shortened
 
 STATE: Final = "requestState"
+_KINDS: Final = frozenset(f'"{kind}"' for kind in KINDS)
 _TOKEN: Final = re.compile(r'[{}\[\]:,]|"[^"\\]*(?:\\.[^"\\]*)*"|[^\s{}\[\]:,"]+|"', re.DOTALL)
 
 
@@ -99,7 +100,7 @@ def _schemas(tokens: list[tuple[int, int, str]]) -> set[int] | None:
             return None
         elif (
             token == '"type"' and opened and tokens[opened[-1]][2] == "{"
-            and n + 2 < len(tokens) and tokens[n + 1][2] == ":" and is_kind(tokens[n + 2][2].strip('"'))
+            and n + 2 < len(tokens) and tokens[n + 1][2] == ":" and tokens[n + 2][2] in _KINDS
         ):  # fmt: skip
             found.add(opened[-1])
         elif token == ":" and (n == 0 or tokens[n - 1][2][0] != '"' or not opened):

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from mrtrscope import model
+from mrtrscope.store.bodies import fetch
+from mrtrscope.store.reader import Store
 from mrtrscope.views.escape import visible
 from mrtrscope.views.redact import Redactor
 from mrtrscope.views.spelled import rewritten
 from mrtrscope.views.words import clock, size
-from mrtrscope.wire.events import Event, HttpExchange, Message, NonMessage, Signal
+from mrtrscope.wire.events import Event, HttpExchange, Message, NonMessage
 
 MOST: Final = 200_000  # characters of one message; what is behind them is counted
 HEADERS: Final = 100
@@ -71,12 +73,18 @@ def _heads(http: HttpExchange, dir: str, redact: Redactor) -> list[Any]:
     ]
 
 
-def noise(event: Event, redact: Redactor) -> str:
-    """The text of something that is no message."""
-    if isinstance(event, NonMessage):
-        return visible(redact.prose(_text(event)), "\n\t")
-    if isinstance(event, Signal):
-        return visible(
-            "\n".join(f"{name}: {redact.prose(str(value))}" for name, value in event.detail.items()), "\n\t"
-        )
-    return ""
+def loose(store: Store, redact: Redactor, most: int) -> Iterator[dict[str, str]]:
+    """What belongs to no operation: answers to nothing, notifications outside a stream, texts that are no message."""
+    found = store.db.conn.execute(
+        "select t, 'm' || m from messages where operation is null"
+        " union all select t, 'f' || f from events where counts order by 1 limit ?", (most,),
+    ).fetchall()  # fmt: skip
+    events = fetch(store, (name for _, name in found))
+    for t, name in found:
+        event = events.get(name)
+        text = rewritten(_text(event), redact) if event is not None else ""
+        where = event.channel if event is not None else ""
+        yield {
+            "name": name, "t": clock(t / 1e6), "words": visible(redact.text(store.about(name))),
+            "channel": visible(where), "text": visible(text[:MOST], "\n\t"),
+        }  # fmt: skip

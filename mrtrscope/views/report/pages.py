@@ -8,7 +8,9 @@ are made, so that the size of a report is no matter of memory.
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
+import os
 import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -20,8 +22,8 @@ from mrtrscope.store.reader import Store
 from mrtrscope.views import detail, templates, theme
 from mrtrscope.views.escape import visible
 from mrtrscope.views.redact import Redactor
+from mrtrscope.views.report import messages, timeline
 from mrtrscope.views.report import summary as counting
-from mrtrscope.views.report import timeline
 from mrtrscope.views.report.choose import Choice
 from mrtrscope.views.report.drawing import blocks, packed
 from mrtrscope.views.report.entry import Entry, index_row
@@ -29,6 +31,7 @@ from mrtrscope.views.words import count, when
 
 FILE: Final = 48_000_000  # characters of blocks in one file: browsers open what is larger, but slowly
 MOST: Final = 100_000  # operations of one report
+LOOSE: Final = 200  # messages outside operations, and texts that are none
 HIDDEN: Final = 300  # stand-ins that are listed
 
 
@@ -154,6 +157,8 @@ def _put(
         "trouble": [visible(line) for line in store.trouble()],
         "noise": store.counts_of_noise(),
         "left_out": left_out,
+        "loose": list(messages.loose(store, redact, LOOSE)) if choice.everything else [],
+        "loose_most": LOOSE,
         "hidden": list(redact.hidden.items())[:HIDDEN],
         "hidden_count": redact.count,
         "when": when,
@@ -163,23 +168,35 @@ def _put(
         "operation_href": lambda id: f"{where.get(id, '')}#{id}",
         "message_href": lambda at, op: f"{where.get(op, '')}#{at}",
     }
-    with files[0].open("wb") as file:
+    with _new(files[0], redact.raw) as file:
         here = [] if several else parts[0]
         picture = timeline.write(book.bars, lambda id: f"{where.get(id, '')}#{id}")
         index = {"rows": book.index, "blocks": _places(here, 0), "home": _runs(home) if several else []}
-        _write(
-            file, book, here, index, shared | {"whole": True, "timeline": picture, "part": "", "back": ""}
-        )
+        _write(file, book, here, index, shared | {"whole": True, "timeline": picture, "part": "", "back": ""})
     first = 0
     for n, part in enumerate(parts, 1) if several else ():
         size = sum(block.count for block in part)
         rows = book.index[first : first + size]
         index = {"rows": rows, "blocks": _places(part, first), "home": []}
         told = f"{rows[0][0]} to {rows[-1][0]}"
-        with files[n].open("wb") as file:
+        with _new(files[n], redact.raw) as file:
             _write(file, book, part, index,
                    shared | {"whole": False, "timeline": "", "part": told, "back": files[0].name})  # fmt: skip
         first += size
+
+
+@contextlib.contextmanager
+def _new(path: Path, private: bool) -> Iterator[IO[bytes]]:
+    """A file that is there when it is whole; with secrets in it, readable by its owner alone."""
+    part = path.with_name(f"{path.name}.part")
+    try:
+        fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600 if private else 0o666)
+        with os.fdopen(fd, "wb") as file:
+            yield file
+        part.replace(path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
 
 
 def _places(blocks: Iterable[_Block], first: int) -> list[list[int]]:

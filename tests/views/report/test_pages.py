@@ -1,0 +1,217 @@
+"""The page: what is in it, what is hidden, how it is split, what the options choose."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import zlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mrtrscope import analyse
+from mrtrscope.views.report import pages
+from mrtrscope.views.report.choose import BadChoice, Choice, moment
+from mrtrscope.views.report.entry import numbers
+from tests import captures
+from tests.conftest import SAMPLES, mrtrscope
+from tests.views import hostile
+
+
+def made(capture: Path, output: Path, choice: Choice | None = None, raw: bool = False) -> pages.Made:
+    with analyse.bring_up_to_date(capture) as store:
+        return pages.write(store, output, choice, raw)
+
+
+def unpacked(data: str) -> Any:
+    return json.loads(zlib.decompress(base64.b64decode(data), -15))
+
+
+def islands(page: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The index of a page, and the operations in it."""
+    text = page.read_text(encoding="utf-8")
+    found = dict(re.findall(r'<script type="text/plain" id="([a-z0-9-]+)">([A-Za-z0-9+/=]*)</script>', text))
+    index = unpacked(found.pop("index"))
+    return index, [
+        entry for name in sorted(found, key=lambda n: int(n[6:])) for entry in unpacked(found[name])
+    ]
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    output = tmp_path_factory.mktemp("report") / "report.html"
+    made(SAMPLES / "sample-demo", output)
+    return output
+
+
+def test_everything_that_was_said_is_in_it(sample: Path) -> None:
+    index, entries = islands(sample)
+    with analyse.bring_up_to_date(SAMPLES / "sample-demo") as store:
+        operations = list(store.operations())
+        messages = [m for m in store.messages() if m.operation]
+        findings = [f for f in store.findings() if f.operation]
+    assert (
+        [row[0] for row in index["rows"]] == [entry["id"] for entry in entries] == [o.id for o in operations]
+    )
+    assert {m for entry in entries for m in entry["ms"]} == {m.m for m in messages}
+    assert sum(len(entry["findings"]) for entry in entries) == len(findings)
+    assert [len(entry["rounds"]) for entry in entries] == [len(o.rounds) for o in operations]
+    assert all(entry["svg"][0].startswith("<svg") for entry in entries)
+    assert sum(n for _, n in index["blocks"]) == len(entries)
+
+
+def test_a_retry_says_what_changed(sample: Path) -> None:
+    _, entries = islands(sample)
+    broken = next(e for e in entries if any(f["rule"] == "mrtr/state-echoed-verbatim" for f in e["findings"]))
+    retry = broken["rounds"][1]
+    assert retry["grade"] == "suspect" and retry["to"] == broken["rounds"][0]["ms"][-1]
+    assert [place[0] for place in retry["diff"]] == ["/id", "/params/inputResponses", "/params/requestState"]
+    assert [way[0] for way in broken["states"]] == ["changed"]
+
+
+def test_the_page_is_alone_and_strict(sample: Path) -> None:
+    text = sample.read_text(encoding="utf-8")
+    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]+)"', text)
+    assert policy and policy[1].startswith("default-src 'none'; script-src 'sha256-")
+    assert "unsafe" not in policy[1] and "base-uri 'none'; form-action 'none'" in policy[1]
+    assert re.findall(r"""(?:src|href)\s*=\s*["'](?!#)[^"']*["']""", text) == []
+    assert "@import" not in text and "url(" not in text and " style=" not in text and " onclick=" not in text
+
+
+def test_nothing_made_for_one_report_differs_in_the_next(sample: Path, tmp_path: Path) -> None:
+    made(SAMPLES / "sample-demo", tmp_path / "again.html")
+    assert (tmp_path / "again.html").read_bytes() == sample.read_bytes()
+
+
+def secrets(folder: Path) -> Path:
+    """A capture with secrets by name and by value; the password stands elsewhere, too."""
+
+    def line(t: int, dir: str, **members: Any) -> tuple[int, str, bytes]:
+        return t, dir, json.dumps({"jsonrpc": "2.0", **members}).encode()
+
+    key = "sk_" + "live_" + "abcdefghij0123456789"
+    captures.journal(folder, [
+        line(0, "c2s", id=1, method="tools/call", params={"name": "login", "arguments": {"password": "tulip-42"}}),
+        line(10, "s2c", id=1, result={"content": [{"type": "text", "text": f"tulip-42 is right; use {key}"}]}),
+        line(20, "c2s", id=2, method="tools/call", params={"name": "again", "arguments": {"apiKey": "tulip-42"}}),
+        line(30, "s2c", id=2, result={"content": [], "structuredContent": {"session": {"token": "rose-99"}}}),
+    ]).close()  # fmt: skip
+    return folder
+
+
+def test_secrets_are_hidden_by_name_and_by_value(tmp_path: Path) -> None:
+    capture = secrets(tmp_path / "capture")
+    done = made(capture, tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    _, entries = islands(tmp_path / "report.html")
+    text = page + json.dumps(entries, ensure_ascii=False)
+    for secret in ("tulip-42", "rose-99", "sk_live"):
+        assert secret not in text
+    assert done.hidden == 3
+    first, second = (json.dumps(entry["ms"], ensure_ascii=False) for entry in entries)
+    assert first.count("‹hidden 1›") == 2 and second.count("‹hidden 1›") == 1, "equal values, equal stand-ins"
+    assert "value of password" in page and "looks like a credential" in page
+
+
+def test_raw_hides_nothing_and_says_so(tmp_path: Path) -> None:
+    capture = secrets(tmp_path / "capture")
+    made(capture, tmp_path / "report.html", raw=True)
+    _, entries = islands(tmp_path / "report.html")
+    assert "tulip-42" in json.dumps(entries)
+    assert "It may hold credentials" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert (tmp_path / "report.html").stat().st_mode & 0o077 == 0
+
+
+def test_a_large_report_is_several_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    captures.recorded(tmp_path / "capture", requests=300)
+    monkeypatch.setattr(pages, "FILE", 40_000)
+    done = made(tmp_path / "capture", tmp_path / "report.html")
+    assert len(done.files) > 2
+    index, entries = islands(tmp_path / "report.html")
+    assert entries == [] and len(index["rows"]) == done.operations
+    parts = [islands(path) for path in done.files[1:]]
+    assert [row[0] for part, _ in parts for row in part["rows"]] == [row[0] for row in index["rows"]]
+    for part, ops in parts:
+        assert [row[0] for row in part["rows"]] == [entry["id"] for entry in ops]
+    assert [name for _, name in index["home"]] == [path.name for path in done.files[1:]]
+
+
+def test_many_operations_are_drawn_by_several_processes_and_come_out_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from mrtrscope.views.report import drawing
+
+    captures.recorded(tmp_path / "capture", requests=120)
+    made(tmp_path / "capture", tmp_path / "one.html")
+    monkeypatch.setattr(drawing, "PAYS", 10)
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    made(tmp_path / "capture", tmp_path / "two.html")
+    assert (tmp_path / "one.html").read_bytes() == (tmp_path / "two.html").read_bytes()
+
+
+def test_what_cannot_be_held_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pages, "MOST", 5)
+    done = made(SAMPLES / "sample-demo", tmp_path / "report.html")
+    assert (done.operations, done.left_out) == (5, 21)
+    assert "21 operations more are left out" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("choice", "ids"),
+    [
+        (Choice(("op3",)), ["op3"]),
+        (Choice(("op3-op5", "op7")), ["op3", "op4", "op5", "op7"]),
+        (Choice(("invitation",)), ["op5", "op18"]),
+        (Choice(("abandoned",)), ["op13"]),
+        (Choice(findings=True), ["op10", "op11", "op12", "op13", "op24", "op25", "op26"]),
+        (Choice(("order_cake",), findings=True), ["op13", "op26"]),
+        (Choice(("nothing like it",)), []),
+    ],
+)
+def test_what_is_told_of(choice: Choice, ids: list[str], tmp_path: Path) -> None:
+    done = made(SAMPLES / "sample-demo", tmp_path / "report.html", choice)
+    index, _ = islands(tmp_path / "report.html")
+    assert [row[0] for row in index["rows"]] == ids and done.operations == len(ids)
+
+
+def test_times_as_people_say_them() -> None:
+    assert moment("10m", 1000.0) == 400.0
+    assert moment("1.5 h".replace(" ", ""), 6000.0) == 600.0
+    assert moment("12.5", None) == 12.5
+    assert moment("2026-07-28T12:00", None) == moment("2026-07-28T14:00+02:00", None) == 1785240000.0
+    with pytest.raises(BadChoice, match="'tomorrow' is no time"):
+        moment("tomorrow", None)
+
+
+def test_numbers_are_folded() -> None:
+    assert numbers(["m3", "m4", "m5", "m9", "m1"]) == "1 3-5 9"
+    assert numbers([]) == ""
+
+
+def test_the_command(tmp_path: Path) -> None:
+    done = mrtrscope("report", SAMPLES / "sample-demo", "-o", tmp_path / "new" / "r.html", "--since", "1s")
+    assert done.returncode == 0 and done.stdout == ""
+    assert re.search(
+        r"r\.html: \d+ operations, .* hidden; .*KiB, made in [\d.]+ s with \d+ MiB of memory\n$", done.stderr
+    )
+    assert mrtrscope("report", SAMPLES / "sample-demo").returncode == 2
+    bad = mrtrscope("report", SAMPLES / "sample-demo", "-o", tmp_path / "r.html", "--since", "x")
+    assert bad.returncode == 2 and "'x' is no time" in bad.stderr
+    assert not (tmp_path / "r.html").exists()
+
+
+def test_no_label_is_markup_anywhere_in_the_page(tmp_path: Path) -> None:
+    """Outside its own script and style, the page holds no element that a label brought."""
+    capture = hostile.record(tmp_path / "capture")
+    made(capture, tmp_path / "report.html")
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    text = re.sub(r"<(script|style)\b[^>]*>.*?</\1>", "", text, flags=re.DOTALL)
+    tags = set(re.findall(r"<([a-zA-Z]+)", text))
+    assert (
+        tags & {"img", "iframe", "object", "math", "foreignObject", "base", "textarea", "script", "style"}
+        == set()
+    )
+    assert re.findall(r"<[^>]*\son[a-z]+\s*=", text) == []
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", text)
