@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Iterator
 from typing import Any, Literal
 
-from mrtrscope.views import questions
+from mrtrscope.views import parts, questions
 from mrtrscope.views.redact import Redactor
 from mrtrscope.views.scene import Line, RoundDetail, Row, Side
 from mrtrscope.views.words import duration
@@ -37,7 +37,7 @@ class Behind:
         """Questions, waiting and answers between an answer that asks and a retry; `again`: not its first one."""
         asked, m = asks(before), retry.request.m
         given = retry.request.member("params").get("inputResponses")
-        given = given if isinstance(given, dict) else {}
+        given = given if isinstance(given, dict) else parts.given(retry.request)
         if not again:
             yield from self.questions(before)
         waited = retry.request.t - (before.answer.t if before.answer else retry.request.t)
@@ -91,8 +91,10 @@ class Behind:
 
 def asks(round_: RoundDetail) -> dict[str, Any]:
     """The questions of an answer, {} when it asks none."""
-    if round_.answer is None or round_.answer.member("result").get("resultType") != "input_required":
+    if round_.answer is None:
         return {}
+    if round_.answer.member("result").get("resultType") != "input_required":
+        return parts.asked(round_.answer)
     found = round_.answer.member("result").get("inputRequests")
     return found if isinstance(found, dict) else {}
 

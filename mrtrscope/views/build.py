@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from mrtrscope.views import fold, labels, questions
@@ -32,6 +33,7 @@ _SEEN = 1500  # characters of a message that its tooltip holds
 _EVIDENCE = {
     "state": "same state", "no-state": "no state was issued", "keys": "answers its questions",
     "arguments": "same arguments", "client": "same client", "state-alike": "a state much like it",
+    "task": "the same task",
 }  # fmt: skip
 
 
@@ -44,12 +46,14 @@ class _Builder:
     """Collects rows in order; frames and ribbons name rows by id until all of them are there."""
 
     def __init__(self, detail: OperationDetail, redact: Redactor, unfold: bool) -> None:
-        self.detail, self.redact, self.unfold = detail, redact, unfold
+        merged = sorted([*detail.rounds, *detail.inner], key=lambda r: r.request.t) if detail.inner else detail.rounds
+        self.detail, self.redact, self.unfold = replace(detail, rounds=merged), redact, unfold
         self.rows: list[Row] = []
         self.spans: list[tuple[Span, str, str]] = []
         self.place: dict[str, str] = {}  # message -> id of the row that tells of it
         self.near, self.far = "client", "gateway1" if detail.hops else "server"
         self.behind = Behind(self.near, redact, unfold)
+        self.upstream = False  # whoever it asks is the gateway, which has no user of its own
         self.ribbons = Ribbons(redact.raw)
         self.states = states(detail)
         self._ids: set[str] = set()
@@ -66,7 +70,7 @@ class _Builder:
             else:
                 if to is not None and to in answers:
                     self._add(self.behind.between(answers[to], round_, again=to in taken))
-                elif number > 1 and round_.link is None:
+                elif number > 1 and round_.link is None and not round_.label:
                     self._add(self.behind.pause(self.detail.rounds[number - 2], round_))
                 self._round(number, round_)
             taken.add(to or "")
@@ -130,8 +134,11 @@ class _Builder:
 
     def _round(self, number: int, round_: RoundDetail) -> None:
         request, answer, first = round_.request, round_.answer, len(self.rows)
+        if round_.skipped:
+            label = f"{count(round_.skipped, 'more poll')} with nothing new"
+            self._add([Row("fold", f"{request.m}.polls", label, self.near, self.far, m=request.m)])
         self._arrow(request, *labels.request(round_, self.redact, self.unfold))
-        if request.dir == "s2c":
+        if request.dir == "s2c" and not self.upstream:
             self._add(self.behind.old(round_))
         later = self.detail.rounds[number].request.t if number < len(self.detail.rounds) else float("inf")
         self._overtaken += [n for n in round_.notes if n.t > later]
@@ -158,12 +165,19 @@ class _Builder:
             )
         self._notes(late)
         self.ribbons.round(round_)
-        total = len(self.detail.rounds)
-        label = f"round {number} of {total}" if total > 1 else "one round"
+        label = round_.label or self._numbered(round_)
         grade, words = (round_.link.grade, _linked(round_.link)) if round_.link is not None else ("", "")
         self.spans.append(
             (Span(f"round{number}", label, 0, 0, grade, words), self.rows[first].id, self.rows[-1].id)
         )
+
+    def _numbered(self, round_: RoundDetail) -> str:
+        """Which round of how many; a server's own question is none."""
+        own = [r for r in self.detail.rounds if not r.label and r.request.dir == self.detail.rounds[0].request.dir]
+        if not any(r is round_ for r in own):
+            return "question of the server"
+        n = next(i for i, r in enumerate(own, 1) if r is round_)
+        return f"round {n} of {len(own)}" if len(own) > 1 else "one round"
 
     def _arrow(self, said: Said, label: str, lines: Any, tone: Any) -> None:
         source, target = (self.near, self.far) if said.dir == "c2s" else (self.far, self.near)
@@ -218,7 +232,8 @@ class _Builder:
         inner = _Builder(hop, self.redact, self.unfold)
         inner.near = f"gateway{depth}"
         inner.far = f"gateway{depth + 1}" if depth < len(self.detail.hops) else "server"
-        for number, round_ in enumerate(hop.rounds, 1):
+        inner.upstream = True
+        for number, round_ in enumerate(inner.detail.rounds, 1):
             inner._round(number, round_)
         self.rows = _by_time([*self.rows, *inner.rows])
         self.place |= inner.place

@@ -6,15 +6,17 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from mrtrscope import model
-from mrtrscope.link.facts import META_CLIENT_INFO
+from mrtrscope.link.facts import A2A, META_CLIENT_INFO
 from mrtrscope.store.bodies import fetch
 from mrtrscope.store.reader import Store
+from mrtrscope.views import parts
 from mrtrscope.views.scene import FindingDetail, LinkDetail, OperationDetail, RoundDetail, Said
 from mrtrscope.wire.events import Event, Message
 
 # Operations whose messages are fetched together, as one look at a journal serves all of them.
 _BATCH = 32 << 20  # bytes of their messages
 _MOST = 5000
+_INNER, _HOPS = 64, 4  # how many questions or hops of one operation are drawn, and how many gateways deep
 
 
 def detail(store: Store, op: str) -> OperationDetail | None:
@@ -36,39 +38,84 @@ type Whole = tuple[OperationDetail, model.Operation, dict[str, model.Message], d
 
 def whole(store: Store, operations: Iterable[model.Operation]) -> Iterator[Whole]:
     """The same, each with its row, the rows of its messages, and the messages themselves, by number."""
-    batch: list[tuple[model.Operation, dict[str, model.Message]]] = []
+    batch: list[_Family] = []
     size = 0
     for operation in operations:
-        rows = {row.m: row for row in store.messages(operation.id)}
-        batch.append((operation, rows))
-        size += sum(row.size for row in rows.values())
+        batch.append(_Family(store, operation))
+        size += batch[-1].size
         if size > _BATCH or len(batch) >= _MOST:
             yield from _details(store, batch)
             batch, size = [], 0
     yield from _details(store, batch)
 
 
-def _details(store: Store, batch: list[tuple[model.Operation, dict[str, model.Message]]]) -> Iterator[Whole]:
-    texts = fetch(store, (m for _, rows in batch for m in rows))
-    for operation, rows in batch:
-        yield _detail(store, operation, rows, texts), operation, rows, texts
+class _Family:
+    """An operation with those that are drawn with it: questions nested in it, and its hops with theirs."""
+
+    def __init__(self, store: Store, operation: model.Operation, depth: int = 0) -> None:
+        self.operation = operation
+        self.rows = {row.m: row for row in store.messages(operation.id)}
+        self.nested = [_Family(store, found, depth) for found in _found(store, operation.nested)]
+        hops = operation.hops if depth < _HOPS else []
+        self.hops = [_Family(store, found, depth + 1) for found in _found(store, hops)]
+        inner: int = sum(one.size for one in self.nested + self.hops)
+        self.size: int = inner + sum(row.size for row in self.rows.values())
+
+    def messages(self) -> Iterator[str]:
+        """The numbers of all messages."""
+        yield from self.rows
+        for one in self.nested + self.hops:
+            yield from one.messages()
 
 
-def _detail(
-    store: Store, operation: model.Operation, rows: dict[str, model.Message], texts: dict[str, Event]
-) -> OperationDetail:
+def _found(store: Store, names: list[str]) -> Iterator[model.Operation]:
+    return (found for name in names[:_INNER] if (found := store.operation(name)) is not None)
+
+
+def _details(store: Store, batch: list[_Family]) -> Iterator[Whole]:
+    texts = fetch(store, (m for one in batch for m in one.messages()))
+    for one in batch:
+        yield _detail(store, one, texts), one.operation, one.rows, texts
+
+
+def _detail(store: Store, family: _Family, texts: dict[str, Event]) -> OperationDetail:
+    operation, rows = family.operation, family.rows
     said = {m: _said(row, texts.get(m)) for m, row in rows.items()}
     rounds = [_round(store, one, rows, said) for one in operation.rounds if one.request in said]
     first = said.get(operation.rounds[0].request) if operation.rounds else None
+    if operation.kind == A2A:
+        parts.of_agent(rounds)
+    inner, taken = _inner(family, said, rounds), set[str]()
+    if operation.task is not None:
+        taken = {row.exchange for row in rows.values() if row.exchange} - {one.request for one in operation.rounds}
+    for one in family.nested:
+        inner += _detail(store, one, texts).rounds
     return OperationDetail(
         id=operation.id, kind=operation.kind, channel=operation.channel, method=operation.method,
         target=operation.target, outcome=operation.outcome, t=operation.t, server_time=operation.times.server,
         waiting=operation.times.waiting, total=operation.times.total, rounds=rounds,
-        attached=[said[m] for m in operation.attached if m in said and not _on_a_stream(rows[m], operation)],
+        attached=[
+            said[m] for m in operation.attached
+            if m in said and not _on_a_stream(rows[m], operation) and rows[m].exchange not in taken
+        ],
         findings=[_finding(found) for found in store.findings(operation.id)] if operation.findings else [],
         client=_client(first), server=_server(said), era=operation.rounds[0].era if operation.rounds else "",
-        end=store.end(),
+        hops=[_detail(store, one, texts) for one in family.hops], inner=inner, end=store.end(),
     )  # fmt: skip
+
+
+def _inner(family: _Family, said: dict[str, Said], rounds: list[RoundDetail]) -> list[RoundDetail]:
+    """The requests about a task, as rounds of their own kind."""
+    if family.operation.task is None:
+        return []
+    rows, of = family.rows, {one.request for one in family.operation.rounds}
+    requests = [m for m, row in rows.items() if row.exchange == m and m not in of]
+    asked = []
+    for m in requests:
+        rest = [said[n] for n, row in rows.items() if row.exchange == m and n != m]
+        answer = next((one for one in rest if one.kind in ("response", "error")), None)
+        asked.append(RoundDetail(said[m], answer, [one for one in rest if one is not answer]))
+    return parts.of_task(asked, rounds[-1] if rounds else None)
 
 
 def _said(row: model.Message, event: Event | None) -> Said:

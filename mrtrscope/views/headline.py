@@ -40,7 +40,7 @@ def subtitle(detail: OperationDetail) -> str:
 
 
 def _ended(detail: OperationDetail) -> str:
-    n = len(detail.rounds)
+    n = sum(r.request.dir == "c2s" and not r.label for r in detail.rounds)
     after = f" after {count(n, 'round')}" if n > 1 else ""
     if detail.outcome == "error":
         last = next((r.answer for r in reversed(detail.rounds) if r.answer is not None), None)

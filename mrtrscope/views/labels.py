@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mrtrscope.views import fold, questions
+from mrtrscope.views import fold, parts, questions
 from mrtrscope.views.escape import visible
 from mrtrscope.views.redact import Redactor
 from mrtrscope.views.scene import Line, RoundDetail, Said, Tone
@@ -20,6 +20,9 @@ def request(round_: RoundDetail, redact: Redactor, unfold: bool) -> Words:
     target = params.get("name", params.get("uri"))
     named = f" {questions.short(redact.value(target), 120)}" if target is not None else ""
     label = f"{visible(said.method) or said.kind}{named}  id {questions.short(said.id, 40)}"
+    if spoken := parts.given(said):  # a retry's words stand above it, where they were said
+        lines = [] if round_.link is not None else [Line("text", questions.short(redact.text(spoken[""]["text"]), 160))]
+        return label, lines, "request"
     if round_.link is not None or "requestState" in params or "inputResponses" in params:
         return label, [_carried(params)], "request"
     arguments = params.get("arguments")
@@ -48,10 +51,27 @@ def answer(said: Said, redact: Redactor) -> Words:
         asks = result.get("inputRequests")
         told = f"asks {listed(asks)}" if isinstance(asks, dict) and asks else "asks nothing"
         return "input_required", [Line("hint", told)], "asked"
+    state = parts.state_of(said)
+    if state:
+        known = parts.asked(said)
+        hint = [Line("hint", f"asks {listed(known)}")] if known and "" not in known else []
+        return questions.short(state, 40), hint or _content(_final(result), redact), _TONES.get(state, "note")
     label = questions.short(kind, 40) if kind is not None else "result"
     if result.get("isError") is True:
         return f"{label}, isError", _content(result, redact), "error"
     return label, _content(result, redact), "complete"
+
+
+_TONES: dict[str, Tone] = {
+    "input_required": "asked", "auth_required": "asked", "completed": "complete", "failed": "error",
+    "rejected": "error", "cancelled": "cancel",
+}  # fmt: skip
+
+
+def _final(result: dict[str, Any]) -> dict[str, Any]:
+    """What a finished task brings, as a result."""
+    inner = result.get("result")
+    return inner if isinstance(inner, dict) else result
 
 
 def _content(result: dict[str, Any], redact: Redactor) -> list[Line]:
@@ -75,6 +95,10 @@ def note(said: Said, redact: Redactor) -> Words:
     """A notification, or another message on a stream."""
     if said.kind == "request":
         return f"{visible(said.method)}  id {questions.short(said.id, 40)}", [], "request"
+    if state := parts.state_of(said):
+        return questions.short(state, 40), [], _TONES.get(state, "note")
+    if parts.is_work(said):
+        return "a piece of the work", [], "note"
     if said.kind != "notification":
         tone: Tone = "error" if said.kind == "error" else "note"
         return f"{said.kind}  id {questions.short(said.id, 40)}", [], tone

@@ -15,6 +15,14 @@ FIELDS = 8  # fields of a form, or members of an answer, shown before the rest i
 _TEXT = 600  # characters of running text that a card may fold
 
 
+AGENTS = {"a2a/input_required": "asks for input", "a2a/auth_required": "asks for authorization"}
+
+
+def _spoken_text(value: Any, redact: Redactor) -> list[Line]:
+    text = visible(redact.text(value)) if isinstance(value, str) else ""
+    return [Line("text", text[:_TEXT])] if text else []
+
+
 def side_of(method: str) -> Side:
     """Who answers this kind of question behind the client."""
     if method == "sampling/createMessage":
@@ -36,6 +44,8 @@ def asked(key: str, request: Any, redact: Redactor, unfold: bool) -> tuple[Side,
         return "model", f"sampling{name}", _prompt(params, redact, unfold)
     if method == "roots/list":
         return "files", f"roots{name}", []
+    if method in AGENTS:
+        return "user", AGENTS[method], _spoken_text(params.get("message"), redact)
     told = f"{method}" if isinstance(method, str) else "no method"
     return (
         "user",
@@ -51,6 +61,8 @@ def answered(
     method = request.get("method") if isinstance(request, dict) else None
     side = side_of(method if isinstance(method, str) else "")
     name = f" {quoted(key)}" if key else ""
+    if isinstance(method, str) and method in AGENTS and isinstance(response, dict):
+        return "user", "answers", _spoken_text(response.get("text"), redact)
     if not isinstance(response, dict):
         return side, f"answer{name}", [Line("text", short(redact.value(response)))]
     if "action" in response:

@@ -57,7 +57,10 @@ class LinkDetail:
 
 @dataclass(slots=True)
 class RoundDetail:
-    """One exchange; `notes` are the notifications on its stream, `status` is that of an answer without text."""
+    """One exchange; `notes` are the notifications on its stream, `status` is that of an answer without text.
+
+    label    what stands at its frame instead of its number     skipped  how many alike before it are not drawn
+    """
 
     request: Said
     answer: Said | None = None
@@ -65,6 +68,8 @@ class RoundDetail:
     link: LinkDetail | None = None
     state: str = ""
     status: int | None = None
+    label: str = ""
+    skipped: int = 0
 
 
 @dataclass(slots=True)
@@ -85,7 +90,8 @@ class FindingDetail:
 
 @dataclass(slots=True)
 class OperationDetail:
-    """All that is known of one operation. `hops` are its shares on further channels, outermost first."""
+    """All that is known of one operation. `hops` are its shares on further channels, outermost first; `inner` is what
+    is drawn beside its rounds: questions in the old way, polls and answers of a task."""
 
     id: str
     kind: str
@@ -104,6 +110,7 @@ class OperationDetail:
     server: str = ""
     era: str = ""
     hops: list[OperationDetail] = field(default_factory=list)
+    inner: list[RoundDetail] = field(default_factory=list)
     end: float | None = None  # when the capture, or this client's part of it, ended
 
 

@@ -1,0 +1,115 @@
+"""What an operation is drawn with beside its rounds: polls and answers of a task, messages to an agent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mrtrscope.views import parts
+from mrtrscope.views.build import build
+from mrtrscope.views.scene import OperationDetail, RoundDetail, Said
+
+QUESTION = {"method": "elicitation/create", "params": {"message": "Which hull?", "mode": "form"}}
+
+
+class Talk:
+    """Numbers messages and lets a second go by between them."""
+
+    def __init__(self) -> None:
+        self.n = 0
+
+    def said(self, dir: str, kind: str, body: dict[str, Any]) -> Said:
+        self.n += 1
+        return Said(f"m{self.n}", float(self.n), dir, kind, {"jsonrpc": "2.0", "id": self.n, **body})
+
+    def round(self, method: str, result: dict[str, Any] | None, **params: Any) -> RoundDetail:
+        request = self.said("c2s", "request", {"method": method, "params": params})
+        return RoundDetail(request, None if result is None else self.said("s2c", "response", {"result": result}))
+
+    def poll(self, status: str, **more: Any) -> RoundDetail:
+        return self.round("tasks/get", {"taskId": "t", "status": status, **more}, taskId="t")
+
+    def event(self, state: str, text: str = "") -> Said:
+        status: dict[str, Any] = {"state": f"TASK_STATE_{state}"}
+        if text:
+            status["message"] = {"parts": [{"text": text}]}
+        return self.said("s2c", "response", {"result": {"statusUpdate": {"taskId": "t", "status": status}}})
+
+
+def detail(rounds: list[RoundDetail], inner: list[RoundDetail], kind: str = "task") -> OperationDetail:
+    return OperationDetail(
+        "op1", kind, "agent", "tools/call", "refit", "complete", 1.0, 1.0, 1.0, 2.0, rounds, inner=inner
+    )
+
+
+def test_polls_that_tell_nothing_new_are_counted_before_the_one_that_does() -> None:
+    talk = Talk()
+    call = talk.round("tools/call", {"resultType": "task", "taskId": "t", "status": "working"}, name="refit")
+    told = parts.of_task([talk.poll("working"), talk.poll("working"), talk.poll("completed")], call)
+    assert [(one.label, one.skipped, parts.state_of(one.answer)) for one in told] == [("poll", 2, "completed")]
+
+
+def test_the_last_poll_is_shown_although_it_tells_nothing_new() -> None:
+    talk = Talk()
+    call = talk.round("tools/call", {"resultType": "task", "taskId": "t", "status": "working"})
+    told = parts.of_task([talk.poll("working") for _ in range(3)], call)
+    assert [(one.request.m, one.skipped) for one in told] == [("m7", 2)]
+
+
+def test_other_questions_in_the_same_state_are_news() -> None:
+    talk = Talk()
+    asked = [talk.poll("input_required", inputRequests={key: QUESTION}) for key in ("a", "b", "b")]
+    told = parts.of_task(asked, None)
+    assert [(one.request.m, one.skipped) for one in told] == [("m1", 0), ("m3", 0), ("m5", 0)]
+
+
+def test_answers_take_up_the_poll_that_asked() -> None:
+    talk = Talk()
+    asked = talk.poll("input_required", inputRequests={"a": QUESTION})
+    update = talk.round("tasks/update", {}, taskId="t", inputResponses={"a": {"action": "accept"}})
+    told = parts.of_task([asked, update], None)
+    assert told[1].link is not None and told[1].link.to == "m2"
+
+
+def test_a_task_is_drawn_with_the_question_between_poll_and_answers() -> None:
+    talk = Talk()
+    call = talk.round("tools/call", {"resultType": "task", "taskId": "t", "status": "working"}, name="refit")
+    exchanges = [
+        talk.poll("working"), talk.poll("input_required", inputRequests={"a": QUESTION}),
+        talk.round("tasks/update", {}, taskId="t", inputResponses={"a": {"action": "accept", "content": {"h": "oak"}}}),
+        talk.poll("completed", result={"content": [{"type": "text", "text": "refitted"}]}),
+    ]  # fmt: skip
+    scene = build(detail([call], parts.of_task(exchanges, call)))
+    assert [(row.kind, row.label) for row in scene.rows] == [
+        ("arrow", "tools/call refit  id 1"), ("arrow", "working"), ("fold", "1 more poll with nothing new"),
+        ("arrow", "tasks/get  id 5"), ("arrow", "input_required"), ("ask", "form “a”"),
+        ("gap", "1.00 s waiting for the user"), ("reply", "accept “a”"), ("arrow", "tasks/update  id 7"),
+        ("arrow", "result"), ("arrow", "tasks/get  id 9"), ("arrow", "completed"),
+    ]  # fmt: skip
+    assert [span.label for span in scene.spans] == ["one round", "poll", "answers", "poll"]
+    assert scene.title.startswith("tools/call refit: complete · ")
+
+
+def test_rounds_of_an_agent_end_with_its_last_word() -> None:
+    talk = Talk()
+    first = talk.round("SendStreamingMessage", None, message={"parts": [{"text": "book a trip"}]})
+    first.answer = talk.event("SUBMITTED")
+    first.notes = [talk.event("WORKING"), talk.event("INPUT_REQUIRED", "Which date?")]
+    second = talk.round("SendStreamingMessage", None, message={"taskId": "t", "parts": [{"text": "tomorrow"}]})
+    second.answer = talk.event("AUTH_REQUIRED", "Sign in.")
+    third = talk.round("SendStreamingMessage", None, message={"taskId": "t", "parts": [{"text": "token abc"}]})
+    third.answer = talk.event("COMPLETED", "booked")
+    parts.of_agent([first, second, third])
+    scene = build(detail([first, second, third], [], "a2a"))
+    assert [(row.kind, row.label, [line.text for line in row.lines]) for row in scene.rows if row.kind != "arrow"] == [
+        ("ask", "asks for input", ["Which date?"]), ("gap", "1.00 s waiting for the user", []),
+        ("reply", "answers", ["tomorrow"]), ("ask", "asks for authorization", ["Sign in."]),
+        ("gap", "1.00 s waiting for the user", []), ("reply", "answers", ["token abc"]),
+    ]  # fmt: skip
+    assert [span.label for span in scene.spans] == ["round 1 of 3", "round 2 of 3", "round 3 of 3"]
+
+
+@pytest.mark.parametrize("result", [{}, {"status": 7}, {"status": {"state": []}}, {"statusUpdate": {"taskId": "t"}}])
+def test_what_shows_no_state_has_none(result: dict[str, Any]) -> None:
+    assert parts.state_of(Said("m1", 0.0, "s2c", "response", {"result": result})) == ""
