@@ -77,6 +77,10 @@ def rules_table() -> str:
 GENERATED: dict[str, Callable[[], str]] = {"rules": rules_table}
 
 
+# Documents that a command prints as a whole.
+PAGES: dict[str, Callable[[], str]] = {"docs/rules.md": lambda: run("mrtrscope rules --format md")}
+
+
 def renewed(text: str) -> str:
     """The document with every marked block made anew."""
     text = BLOCK.sub(
@@ -90,7 +94,7 @@ def main(arguments: list[str]) -> int:
     for name in DOCUMENTS:
         path = ROOT / name
         before = path.read_text(encoding="utf-8")
-        after = renewed(before)
+        after = PAGES[name]() if name in PAGES else renewed(before)
         if after != before:
             stale.append(name)
             if "--check" not in arguments:

@@ -89,6 +89,12 @@ def test_tables_in_documents_are_fresh(document: str) -> None:
         assert match["text"] == make_blocks.GENERATED[match["name"]](), "stale: python docs/make_blocks.py"
 
 
+@pytest.mark.parametrize("document", make_blocks.PAGES)
+def test_pages_are_what_the_command_prints(document: str) -> None:
+    shown = (ROOT / document).read_text(encoding="utf-8")
+    assert shown == make_blocks.PAGES[document](), "stale: python docs/make_blocks.py"
+
+
 @pytest.mark.parametrize("name", make_images.PICTURES)
 def test_pictures_are_those_that_the_tool_draws(name: str) -> None:
     shown = (make_images.IMAGES / name).read_text(encoding="utf-8")

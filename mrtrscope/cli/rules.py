@@ -18,7 +18,7 @@ LEVELS = ("must", "must-not", "should", "should-not", "advisory")
 @click.option(
     "--checked/--all", default=False, help="Only rules that are checked here; default: the whole catalogue."
 )
-@format_option("text", "json")
+@format_option("text", "json", "md")
 def rules(area: str | None, level: str | None, checked: bool, form: str) -> None:
     """List the rules.
 
@@ -39,6 +39,10 @@ def rules(area: str | None, level: str | None, checked: bool, form: str) -> None
         raise click.UsageError(f"There is no area {area!r}. Areas: {', '.join(areas)}")
     if form == "json":
         click.echo(json.dumps({"rules": rows}, indent=1))
+    elif form == "md":
+        from mrtrscope.views.reference import reference
+
+        print_lines(reference(rows, known).rstrip("\n").split("\n"))
     else:
         print_lines(_table(rows))
 
