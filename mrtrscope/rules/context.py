@@ -71,13 +71,14 @@ class Context:
     subject    what the running rule was called with; None for a channel (an operation: its last request)
     raised     findings about this subject so far, of other rules too
     asked, answered   for `questions`: the questions and answers of this subject, None before somebody wanted them
+    looks      what `facets` made of this subject so far
     lasting    False while somebody asks how things stand now (PRESENT): what is found is not kept
     memory     what `link` keeps for ever, to read
     """
 
     __slots__ = (
-        "answered", "ask", "asked", "channel", "counts", "era", "exchange", "lasting", "link", "memory", "now",
-        "operation", "raised", "rule", "subject", "transport", "version",
+        "answered", "ask", "asked", "channel", "counts", "era", "exchange", "lasting", "link", "looks", "memory",
+        "now", "operation", "raised", "rule", "subject", "transport", "version",
     )  # fmt: skip
 
     exchange: Exchange | None
@@ -96,6 +97,7 @@ class Context:
     rule: Rule
     asked: Any
     answered: Any
+    looks: dict[str, bytes | None]
     counts: list[int]
 
     def tested(self) -> None:

@@ -5,18 +5,21 @@ questions of a result, say, says the same about all results with these questions
 the judge then asks the rules of a facet once for everything that looks alike, and remembers that they found nothing.
 What they found something about they are asked about each time, so that a finding always names its own message.
 
-A key function returns bytes that are equal only for what looks alike to every rule of the facet, or None: ask them.
+A key function returns something equal only for what looks alike to every rule of the facet, or None: ask them.
+Some facets stand for the ordinary case alone (`ROUND` and those after it): their key says how things stand where
+nothing can be wrong, and is None wherever a rule of the facet might have something to say.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from pydantic_core import PydanticSerializationError, to_json
 
-from mrtrscope.wire.events import Message
+from mrtrscope.link.facts import EXACT, INFERRED, MRTR_METHODS
+from mrtrscope.wire.events import ABSENT, Message
 
 if TYPE_CHECKING:
     from mrtrscope.rules.context import Context
@@ -29,6 +32,12 @@ EITHER = "question or answer"  # for a rule that looks at both
 ASKED_ABOUT = "question and arguments"  # the same as QUESTION, and the arguments of the call
 REACTION = "reaction"  # of a server that completed a retry or asked again: the ANSWER it reacted to, and which of both
 DECLARATION = "declaration"  # `_meta` of a client's request, its tokens and trace context aside
+ROUND = (
+    "round"  # how a retry was linked, and that its id, keys, arguments, pace and capabilities are in order
+)
+ROUND_ANSWERED = "round answered"  # how a retry was linked, and that it was answered by a result
+CHAIN = "chain"  # what `Ask.chain` of an `input_required` result says, while it is short and makes progress
+PLAIN_CHAIN = "plain chain"  # that a chain never asked for a model or for roots; of its results and retries
 
 LARGEST = 1 << 16  # bytes of a key; larger ones are not worth the comparison
 _SHORT = 256
@@ -46,6 +55,12 @@ def _key(value: Any) -> bytes | None:
 
 def question(message: Message, ctx: Context) -> bytes | None:
     """Of an `input_required` result; None for anything else, and for text with anything odd about it."""
+    if QUESTION not in ctx.looks:  # worked out once for all the facets that build on it
+        ctx.looks[QUESTION] = _question(message, ctx)
+    return ctx.looks[QUESTION]
+
+
+def _question(message: Message, ctx: Context) -> bytes | None:
     exchange = ctx.exchange
     if exchange is None or message.kind != "response" or message.oddities:
         return None
@@ -57,28 +72,33 @@ def question(message: Message, ctx: Context) -> bytes | None:
 
 def answer(message: Message, ctx: Context) -> bytes | None:
     """Of a retry whose question is certain; None for anything else, and for text with anything odd about it."""
+    if ANSWER not in ctx.looks:
+        ctx.looks[ANSWER] = _answer(message, ctx)
+    return ctx.looks[ANSWER]
+
+
+def _answer(message: Message, ctx: Context) -> bytes | None:
     exchange, ask, link = ctx.exchange, ctx.ask, ctx.link
     if exchange is None or ask is None or link is None or message.kind != "request" or message.oddities:
         return None
     params = message.params
     same = (ask.method, ask.target) == (exchange.method, exchange.target)
     differs = [difference.what for difference in link.differences]
-    rest = [
-        same,
-        link.grade,
-        link.strength,
-        differs,
-        "requestState" in params,
-        ctx.era,
-        ctx.version,
-        ctx.transport,
-    ]
+    state = "requestState" in params
+    rest = [same, link.grade, link.strength, differs, state, ctx.era, ctx.version, ctx.transport]
     return _key([ask.questions, params.get("inputResponses"), exchange.capabilities, ask.capabilities, rest])
 
 
-def either(message: Message, ctx: Context) -> bytes | None:
+def either(message: Message, ctx: Context) -> Hashable | None:
     """Of a question or of an answer."""
-    found, mark = (question(message, ctx), b"?") if message.dir == "s2c" else (answer(message, ctx), b"!")
+    if message.dir == "s2c":
+        if message.kind == "response" and "inputRequests" not in message.result:
+            return "asks nothing"
+        found, mark = question(message, ctx), b"?"
+    else:
+        if message.kind == "request" and ctx.ask is None:
+            return "answers nothing"
+        found, mark = answer(message, ctx), b"!"
     return None if found is None else mark + found
 
 
@@ -101,8 +121,95 @@ def reaction(message: Message, ctx: Context) -> bytes | None:
     kind = result.get("resultType")
     if kind not in ("complete", "input_required") or result.get("isError", False) is not False:
         return None
-    found = answer(exchange.request, ctx)
+    found = _answer(exchange.request, ctx)
     return None if found is None else found + kind.encode()
+
+
+def ordinary_round(message: Message, ctx: Context) -> Hashable | None:
+    """Of a retry that was joined without any doubt or difference, and carries what it should."""
+    exchange, ask, link = ctx.exchange, ctx.ask, ctx.link
+    if exchange is None or ask is None or link is None or exchange.request is not message:
+        return None
+    params, chain = message.params, ask.chain
+    state, answers = params.get("requestState", ABSENT), params.get("inputResponses", _NONE)
+    if (
+        not _without_doubt(ctx)
+        or exchange.twin
+        or message.id_text in chain.ids
+        or chain.loops
+        or (chain.quick and not ask.questions)
+        or exchange.capabilities != ask.capabilities
+        or type(answers) is not dict
+        or (type(state) is not str and state is not ABSENT)
+    ):
+        return None
+    if set(answers) != ask.questions.keys():
+        return None
+    return (
+        link.grade, link.strength, state is ABSENT, ask.state is ABSENT, answers is _NONE, not ask.questions,
+        ask.capabilities is None,
+    )  # fmt: skip
+
+
+DAY = 24 * 3600 * 1_000_000  # microseconds
+
+
+def ordinary_reaction(message: Message, ctx: Context) -> Hashable | None:
+    """Of a result that answers such a retry within a day."""
+    exchange, ask, link = ctx.exchange, ctx.ask, ctx.link
+    if exchange is None or ask is None or link is None or message.kind != "response":
+        return None
+    if not _without_doubt(ctx) or exchange.t - ask.t > DAY:
+        return None
+    answers = exchange.answers
+    given = type(answers) is dict and answers.keys() >= ask.questions.keys()
+    return link.grade, exchange.request_state is ABSENT, given or not ask.questions
+
+
+def _without_doubt(ctx: Context) -> bool:
+    """A retry that takes up a result of its own method and target, and differs in nothing."""
+    exchange, ask, link = ctx.exchange, ctx.ask, ctx.link
+    return (
+        exchange is not None
+        and ask is not None
+        and link is not None
+        and link.grade in (EXACT, INFERRED)
+        and not link.differences
+        and exchange.stranger is None
+        and ask.method == exchange.method
+        and ask.target == exchange.target
+        and ask.method in MRTR_METHODS
+    )
+
+
+_NONE: dict[str, Any] = {}
+SHORT_CHAIN = 5  # rounds; `mrtr_rounds.MANY`
+
+
+def chain(message: Message, ctx: Context) -> Hashable | None:
+    """Of an `input_required` result that brings the operation on."""
+    exchange = ctx.exchange
+    ask = exchange.ask if exchange is not None else None
+    if exchange is None or ask is None or message is not exchange.answer:
+        return None
+    now = ask.chain
+    if now.repeats or now.changed or now.rounds >= SHORT_CHAIN:
+        return None
+    return ctx.ask is None, not now.answered
+
+
+def plain_chain(message: Message, ctx: Context) -> Hashable | None:
+    """Of a chain with questions of other kinds alone: rules about models and roots have nothing to look at."""
+    exchange = ctx.exchange
+    if exchange is None:
+        return None
+    ask = exchange.ask if message.kind == "response" else ctx.ask
+    if ask is None or not _OTHERS.isdisjoint(ask.chain.kinds):
+        return None
+    return "elicitation alone"
+
+
+_OTHERS = frozenset({"sampling/createMessage", "roots/list"})
 
 
 def declaration(message: Message, ctx: Context) -> bytes | None:
@@ -120,11 +227,15 @@ def declaration(message: Message, ctx: Context) -> bytes | None:
 
 
 _OF_EACH = ("progressToken", "traceparent", "tracestate", "baggage")
-KEYS: dict[str, Callable[[Any, Context], bytes | None]] = {
+KEYS: dict[str, Callable[[Any, Context], Hashable | None]] = {
     QUESTION: question,
     ANSWER: answer,
     EITHER: either,
     ASKED_ABOUT: asked_about,
     REACTION: reaction,
     DECLARATION: declaration,
+    ROUND: ordinary_round,
+    ROUND_ANSWERED: ordinary_reaction,
+    CHAIN: chain,
+    PLAIN_CHAIN: plain_chain,
 }

@@ -11,8 +11,7 @@ that subject, never the message, and is counted in `failures`; where `strict` is
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from itertools import islice
+from collections.abc import Hashable, Iterable
 from typing import Any
 
 from mrtrscope.link.facts import LEGACY, META_VERSION, MODERN, UNKNOWN, Exchange, Operation
@@ -20,8 +19,7 @@ from mrtrscope.link.memory import DictMemory, Memory
 from mrtrscope.link.session import Channel, is_legacy, is_modern
 from mrtrscope.rules import registry as reg
 from mrtrscope.rules.context import Context, Finding
-from mrtrscope.rules.facets import KEYS
-from mrtrscope.rules.registry import Rule, Selector
+from mrtrscope.rules.registry import Group, Rule, Selector
 from mrtrscope.rules.screen import screen
 from mrtrscope.wire.events import Event, Message, NonMessage, Signal
 
@@ -39,6 +37,27 @@ _GROUPS = (
 _SCREENED = [
     tuple(g for bit, g in enumerate(_GROUPS) if bits >> bit & 1) for bits in range(1 << len(_GROUPS))
 ]
+
+
+class _Sound:
+    """What the rules of a facet saw and found nothing in.
+
+    tested   (order of a rule, how often it was exercised by it), for those that were
+    counts   whose counts it was seen for last          times   how often, since they were counted last
+    """
+
+    __slots__ = ("counts", "tested", "times")
+
+    def __init__(self, tested: tuple[tuple[int, int], ...], counts: list[int]) -> None:
+        self.tested = tested
+        self.counts = counts
+        self.times = 0
+
+    def count(self) -> None:
+        """Bring the counts up to date."""
+        for order, n in self.tested:
+            self.counts[order] += n * self.times
+        self.times = 0
 
 
 class Judge:
@@ -60,8 +79,8 @@ class Judge:
         self._counts: dict[str, list[int]] = {}  # channel -> how often exercised, by the order of the rule
         self._passed: dict[tuple[str, int], int] = {}  # (channel, place in `counted`) -> how often
         self.failures: dict[str, list[Any]] = {}
-        # rules of a facet and what they saw, found sound -> how often each was exercised by it
-        self._sound: dict[tuple[tuple[Rule, ...], bytes], tuple[tuple[int, int], ...]] = {}
+        self._sound: dict[tuple[int, Hashable], _Sound] = {}  # by group of a facet and what its rules saw
+        self._seen: list[_Sound] = []  # those of them that were seen again since they were counted last
         self._ctx = Context()
         self._ctx.memory = DictMemory() if memory is None else memory
         self._ctx.lasting = True
@@ -118,6 +137,9 @@ class Judge:
 
     def take(self) -> tuple[list[Finding], dict[tuple[str, str], int]]:
         """Lasting findings and counts since the last call; forgets them."""
+        for sound in self._seen:
+            sound.count()
+        self._seen.clear()
         tested = {
             (channel, self._ids[order]): times
             for channel, counts in self._counts.items()
@@ -145,6 +167,7 @@ class Judge:
         ctx.channel = channel
         ctx.counts = self._counts_of(channel)
         ctx.asked = ctx.answered = None
+        ctx.looks = {}
         channel.last = ctx.now = event.t
         ctx.transport = "stdio" if event.http is None and channel.transport == "stdio" else "http"
         if exchange is None:
@@ -179,42 +202,49 @@ class Judge:
         if chosen.counted and ctx.lasting:
             passed = (ctx.channel.name, chosen.counted)
             self._passed[passed] = self._passed.get(passed, 0) + 1
-        for facet, rules in chosen.groups:
-            key = KEYS[facet](subject, ctx)
+        for group in chosen.groups:
+            key = group.key(subject, ctx)
             if key is None:
-                self._ask(rules, subject, raised)
+                self._ask(group.rules, subject, raised)
             else:
-                self._ask_once((rules, key), subject, raised)
+                self._ask_once(group, key, subject, raised)
         self._ask(chosen.alone, subject, raised)
         if raised:
             self.findings.extend(raised)
 
-    def _ask_once(self, looks: tuple[tuple[Rule, ...], bytes], subject: Any, raised: list[Finding]) -> None:
+    def _ask_once(self, group: Group, key: Hashable, subject: Any, raised: list[Finding]) -> None:
         """Ask the rules of a facet, unless they found nothing in what looked alike; what they tested counts anyhow."""
         counts = self._ctx.counts
-        tested = self._sound.get(looks)
-        if tested is not None:
-            for order, times in tested:
-                counts[order] += times
+        sound = self._sound.get((group.number, key))
+        if sound is not None:
+            if sound.counts is not counts:
+                sound.count()
+                sound.counts = counts
+            if not sound.times:
+                self._seen.append(sound)
+            sound.times += 1
             return
-        rules, found, failed = looks[0], len(raised), len(self.failures)
-        before = [counts[rule.order] for rule in rules]
-        self._ask(rules, subject, raised)
+        found, failed = len(raised), len(self.failures)
+        before = [counts[rule.order] for rule in group.rules]
+        self._ask(group.rules, subject, raised)
         if len(raised) == found and len(self.failures) == failed:
             if len(self._sound) >= SOUND:
                 self._sound.clear()
-            now = [(rule.order, counts[rule.order] - n) for rule, n in zip(rules, before, strict=True)]
-            self._sound[looks] = tuple((order, n) for order, n in now if n)
+            now = [(rule.order, counts[rule.order] - n) for rule, n in zip(group.rules, before, strict=True)]
+            self._sound[group.number, key] = _Sound(tuple((order, n) for order, n in now if n), counts)
 
     def _ask(self, rules: tuple[Rule, ...], subject: Any, raised: list[Finding]) -> None:
         ctx = self._ctx
         for rule in rules:
             ctx.rule = rule
             try:
-                before = len(raised)
-                raised.extend(islice(rule.check(subject, ctx), MANY))
-                if len(raised) - before == MANY:
-                    raised[-1].text += "; and more like it here"
+                room = MANY
+                for finding in rule.check(subject, ctx):
+                    raised.append(finding)
+                    room -= 1
+                    if not room:
+                        finding.text += "; and more like it here"
+                        break
             except Exception as error:
                 if self.strict:
                     raise

@@ -26,8 +26,8 @@ OFFICIAL = "io.modelcontextprotocol/"
 RELATED_TASK = OFFICIAL + "related-task"
 
 
-@rule("mrtr/input-required-method-allowed", facet="question", level=MUST_NOT, fault=SERVER, on=ASKED, dirs=FROM_SERVER,
-      source=PAGE + "#supported-requests")  # fmt: skip
+@rule("mrtr/input-required-method-allowed", level=MUST_NOT, fault=SERVER, on=ASKED, dirs=FROM_SERVER,
+      facet="question", source=PAGE + "#supported-requests")  # fmt: skip
 def asks_where_nothing_may_be_asked(answer: Message, ctx: Context) -> Iterator[Finding]:
     """A method other than tools/call, prompts/get and resources/read is answered with input_required.
 
@@ -73,8 +73,8 @@ def asks_for_nothing(answer: Message, ctx: Context) -> Iterator[Finding]:
         yield ctx.finding(answer, saw=sorted(result), expected="inputRequests, requestState or both")
 
 
-@rule("mrtr/input-requests-is-object", facet="question", level=MUST, fault=SERVER, on=ASKED, dirs=FROM_SERVER,
-      source=PAGE + "#inputrequests")  # fmt: skip
+@rule("mrtr/input-requests-is-object", level=MUST, fault=SERVER, on=ASKED, dirs=FROM_SERVER,
+      facet="question", source=PAGE + "#inputrequests")  # fmt: skip
 def questions_are_no_map(answer: Message, ctx: Context) -> Iterator[Finding]:
     """inputRequests is no map from keys to request objects.
 
@@ -105,8 +105,8 @@ def questions_are_no_map(answer: Message, ctx: Context) -> Iterator[Finding]:
             )
 
 
-@rule("mrtr/input-requests-empty", facet="question", level=ADVISORY, fault=SERVER, on=ASKED, dirs=FROM_SERVER,
-      source=PAGE + "#client-requirements-basic-workflow item 1")  # fmt: skip
+@rule("mrtr/input-requests-empty", level=ADVISORY, fault=SERVER, on=ASKED, dirs=FROM_SERVER,
+      facet="question", source=PAGE + "#client-requirements-basic-workflow item 1")  # fmt: skip
 def asks_with_an_empty_map(answer: Message, ctx: Context) -> Iterator[Finding]:
     """inputRequests is there and empty.
 
@@ -155,7 +155,7 @@ def asks_an_unknown_thing(answer: Message, ctx: Context) -> Iterator[Finding]:
             )
 
 
-@rule("mrtr/input-request-shape", facet="question", level=MUST, fault=SERVER, on=ASKED, dirs=FROM_SERVER,
+@rule("mrtr/input-request-shape", level=MUST, fault=SERVER, on=ASKED, dirs=FROM_SERVER, facet="question",
       source=SCHEMA + "InputRequest, ElicitRequest, CreateMessageRequest, ListRootsRequest")  # fmt: skip
 def question_without_params(answer: Message, ctx: Context) -> Iterator[Finding]:
     """The params of an embedded request are missing or no object.
@@ -186,8 +186,8 @@ def question_without_params(answer: Message, ctx: Context) -> Iterator[Finding]:
             )
 
 
-@rule("mrtr/input-request-no-envelope", facet="question", level=ADVISORY, fault=SERVER, on=ASKED, dirs=FROM_SERVER,
-      source=SCHEMA + "ElicitRequest, CreateMessageRequest, ListRootsRequest")  # fmt: skip
+@rule("mrtr/input-request-no-envelope", level=ADVISORY, fault=SERVER, on=ASKED, dirs=FROM_SERVER,
+      facet="question", source=SCHEMA + "ElicitRequest, CreateMessageRequest, ListRootsRequest")  # fmt: skip
 def question_in_an_envelope(answer: Message, ctx: Context) -> Iterator[Finding]:
     """An embedded request carries jsonrpc or id.
 
@@ -201,8 +201,8 @@ def question_in_an_envelope(answer: Message, ctx: Context) -> Iterator[Finding]:
             yield ctx.finding(answer, saw=envelope, path=question.path)
 
 
-@rule("mrtr/input-request-legacy-fields", facet="question", level=SHOULD_NOT, fault=SERVER, on=ASKED, dirs=FROM_SERVER,
-      source="2026-07-28/changelog#minor-changes item 11")  # fmt: skip
+@rule("mrtr/input-request-legacy-fields", level=SHOULD_NOT, fault=SERVER, on=ASKED, dirs=FROM_SERVER,
+      facet="question", source="2026-07-28/changelog#minor-changes item 11")  # fmt: skip
 def question_with_fields_of_2025(answer: Message, ctx: Context) -> Iterator[Finding]:
     """An embedded request has fields that only 2025-11-25 knows.
 
@@ -250,7 +250,7 @@ def two_questions_under_one_key(answer: Message, ctx: Context) -> Iterator[Findi
 
 
 @rule("mrtr/key-reused-with-new-question", level=ADVISORY, fault=SERVER, on=ASKED, dirs=FROM_SERVER,
-      source=PAGE + "#inputrequests")  # fmt: skip
+      facet="chain", source=PAGE + "#inputrequests")  # fmt: skip
 def key_means_something_else_now(answer: Message, ctx: Context) -> Iterator[Finding]:
     """A key that was answered in an earlier round now asks something else.
 
@@ -330,8 +330,8 @@ def state_is_no_string(answer: Message, ctx: Context) -> Iterator[Finding]:
         )
 
 
-@rule("mrtr/final-fields-on-input-required", facet="question", level=ADVISORY, fault=SERVER, on=ASKED, dirs=FROM_SERVER,
-      source=PAGE + "#inputrequiredresult")  # fmt: skip
+@rule("mrtr/final-fields-on-input-required", level=ADVISORY, fault=SERVER, on=ASKED, dirs=FROM_SERVER,
+      facet="question", source=PAGE + "#inputrequiredresult")  # fmt: skip
 def interim_result_with_a_payload(answer: Message, ctx: Context) -> Iterator[Finding]:
     """An input_required result also has members of a final one.
 

@@ -172,7 +172,7 @@ def refuses_a_bare_answer(answer: Message, ctx: Context) -> Iterator[Finding]:
 
 
 @rule("mrtr/decline-handled", level=MUST, fault=SERVER, on=(RETRY_ANSWERED, SETTLED),
-      source="2026-07-28/client/elicitation#error-handling")  # fmt: skip
+      facet="reaction", source="2026-07-28/client/elicitation#error-handling")  # fmt: skip
 def falls_over_a_refusal(subject: Message | Operation, ctx: Context) -> Iterator[Finding]:
     """The server falls over an elicitation that was declined or dismissed.
 

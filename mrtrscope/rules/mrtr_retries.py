@@ -19,7 +19,8 @@ FROM_CLIENT = ("c2s",)
 SHOWN = 8  # of several results that agree, and of keys, so many are named
 
 
-@rule("mrtr/state-echoed-verbatim", level=MUST, fault=CLIENT, on=RETRY, dirs=FROM_CLIENT, source=ITEM + "2")
+@rule("mrtr/state-echoed-verbatim", level=MUST, fault=CLIENT, on=RETRY, dirs=FROM_CLIENT,
+      facet="round", source=ITEM + "2")  # fmt: skip
 def state_did_not_come_back(retry: Message, ctx: Context) -> Iterator[Finding]:
     """The requestState that was issued did not come back as it was.
 
@@ -46,7 +47,8 @@ def state_did_not_come_back(retry: Message, ctx: Context) -> Iterator[Finding]:
         )
 
 
-@rule("mrtr/state-not-invented", level=MUST_NOT, fault=CLIENT, on=RETRY, dirs=FROM_CLIENT, source=ITEM + "2")
+@rule("mrtr/state-not-invented", level=MUST_NOT, fault=CLIENT, on=RETRY, dirs=FROM_CLIENT,
+      facet="round", source=ITEM + "2")  # fmt: skip
 def state_out_of_nowhere(retry: Message, ctx: Context) -> Iterator[Finding]:
     """The retry has a requestState although the result it answers had none.
 
@@ -68,7 +70,7 @@ def state_out_of_nowhere(retry: Message, ctx: Context) -> Iterator[Finding]:
 
 
 @rule("mrtr/request-state-param-type", level=MUST, fault=CLIENT, on=RETRY, dirs=FROM_CLIENT, methods=MRTR_METHODS,
-      source=SCHEMA + "InputResponseRequestParams")  # fmt: skip
+      facet="round", source=SCHEMA + "InputResponseRequestParams")  # fmt: skip
 def retry_fields_of_a_wrong_type(retry: Message, ctx: Context) -> Iterator[Finding]:
     """requestState is no string, or inputResponses is no object.
 
@@ -86,7 +88,15 @@ def retry_fields_of_a_wrong_type(retry: Message, ctx: Context) -> Iterator[Findi
             )
 
 
-@rule("mrtr/new-request-id", level=MUST, fault=CLIENT, on=RETRY, dirs=FROM_CLIENT, source=ITEM + "3")
+@rule(
+    "mrtr/new-request-id",
+    level=MUST,
+    fault=CLIENT,
+    on=RETRY,
+    dirs=FROM_CLIENT,
+    facet="round",
+    source=ITEM + "3",
+)
 def retry_under_an_old_id(retry: Message, ctx: Context) -> Iterator[Finding]:
     """The retry has the id of a request it retries.
 
@@ -107,7 +117,15 @@ def retry_under_an_old_id(retry: Message, ctx: Context) -> Iterator[Finding]:
         )
 
 
-@rule("mrtr/all-keys-answered", level=MUST, fault=CLIENT, on=RETRY, dirs=FROM_CLIENT, source=ITEM + "1")
+@rule(
+    "mrtr/all-keys-answered",
+    level=MUST,
+    fault=CLIENT,
+    on=RETRY,
+    dirs=FROM_CLIENT,
+    facet="round",
+    source=ITEM + "1",
+)
 def question_left_unanswered(retry: Message, ctx: Context) -> Iterator[Finding]:
     """A question that was asked has no answer in the retry.
 
@@ -138,7 +156,7 @@ def question_left_unanswered(retry: Message, ctx: Context) -> Iterator[Finding]:
 
 
 @rule("mrtr/unrequested-answer-key", level=ADVISORY, fault=CLIENT, on=RETRY, dirs=FROM_CLIENT,
-      source=PAGE + "#inputresponses")  # fmt: skip
+      facet="round", source=PAGE + "#inputresponses")  # fmt: skip
 def answer_nobody_asked_for(retry: Message, ctx: Context) -> Iterator[Finding]:
     """inputResponses has a key that nobody asked for.
 
@@ -165,7 +183,7 @@ def answer_nobody_asked_for(retry: Message, ctx: Context) -> Iterator[Finding]:
 
 
 @rule("mrtr/retry-params-unchanged", level=SHOULD, fault=CLIENT, on=RETRY, dirs=FROM_CLIENT,
-      source=PAGE + "#multi-round-trip-requests")  # fmt: skip
+      facet="round", source=PAGE + "#multi-round-trip-requests")  # fmt: skip
 def retry_of_something_else(retry: Message, ctx: Context) -> Iterator[Finding]:
     """The retry has other arguments than the request it repeats.
 
@@ -191,7 +209,7 @@ def retry_of_something_else(retry: Message, ctx: Context) -> Iterator[Finding]:
 
 
 @rule("mrtr/state-not-on-unrelated-request", level=MUST_NOT, fault=CLIENT, on=RETRY, dirs=FROM_CLIENT,
-      source=ITEM + "4")  # fmt: skip
+      facet="round", source=ITEM + "4")  # fmt: skip
 def state_on_another_request(retry: Message, ctx: Context) -> Iterator[Finding]:
     """A requestState, or answers, are used in another request than the one they belong to.
 
@@ -227,7 +245,7 @@ def state_on_another_request(retry: Message, ctx: Context) -> Iterator[Finding]:
 
 
 @rule("mrtr/answers-on-unsupported-method", level=ADVISORY, fault=CLIENT, on=RETRY, dirs=FROM_CLIENT,
-      source=PAGE + "#supported-requests")  # fmt: skip
+      facet="round", source=PAGE + "#supported-requests")  # fmt: skip
 def retry_of_a_method_that_cannot_ask(request: Message, ctx: Context) -> Iterator[Finding]:
     """inputResponses or requestState on a method that cannot be answered with input_required.
 
@@ -244,7 +262,7 @@ def retry_of_a_method_that_cannot_ask(request: Message, ctx: Context) -> Iterato
 
 
 @rule("mrtr/answers-without-question", level=ADVISORY, fault=CLIENT, on=RETRY, dirs=FROM_CLIENT, methods=MRTR_METHODS,
-      source=PAGE + "#basic-workflow")  # fmt: skip
+      facet="round", source=PAGE + "#basic-workflow")  # fmt: skip
 def retry_of_nothing(request: Message, ctx: Context) -> Iterator[Finding]:
     """A request has answers or a state, but no recorded result asked for them.
 
@@ -261,7 +279,7 @@ def retry_of_nothing(request: Message, ctx: Context) -> Iterator[Finding]:
 
 
 @rule("mrtr/input-required-on-other-method-invalid", level=ADVISORY, fault=CLIENT, on=RETRY, dirs=FROM_CLIENT,
-      source=PAGE + "#supported-requests")  # fmt: skip
+      facet="round", source=PAGE + "#supported-requests")  # fmt: skip
 def took_up_a_question_that_must_not_be(retry: Message, ctx: Context) -> Iterator[Finding]:
     """The client took up input_required in answer to a method that must not ask.
 

@@ -20,7 +20,7 @@ TIGHT = 3  # so many in a row are a loop
 
 
 @rule("mrtr/server-loop-without-progress", level=ADVISORY, fault=SERVER, on=ASKED, dirs=FROM_SERVER,
-      source=PAGE + "#server-requirements-basic-workflow item 8")  # fmt: skip
+      facet="chain", source=PAGE + "#server-requirements-basic-workflow item 8")  # fmt: skip
 def same_question_again(answer: Message, ctx: Context) -> Iterator[Finding]:
     """The same questions come again although every one was answered.
 
@@ -40,7 +40,7 @@ def same_question_again(answer: Message, ctx: Context) -> Iterator[Finding]:
 
 
 @rule("mrtr/round-count-exceeds-cap", level=ADVISORY, fault=EITHER, on=ASKED, dirs=FROM_SERVER, methods=MRTR_METHODS,
-      source=PAGE + "#server-requirements-basic-workflow item 8")  # fmt: skip
+      facet="chain", source=PAGE + "#server-requirements-basic-workflow item 8")  # fmt: skip
 def too_many_rounds(answer: Message, ctx: Context) -> Iterator[Finding]:
     """The operation takes more rounds than common clients allow.
 
@@ -62,7 +62,7 @@ def too_many_rounds(answer: Message, ctx: Context) -> Iterator[Finding]:
 
 
 @rule("mrtr/retry-repeats-capabilities", level=ADVISORY, fault=CLIENT, on=RETRY, dirs=FROM_CLIENT,
-      source="2026-07-28/basic/index#meta")  # fmt: skip
+      facet="round", source="2026-07-28/basic/index#meta")  # fmt: skip
 def capability_gone_in_the_retry(retry: Message, ctx: Context) -> Iterator[Finding]:
     """The retry no longer declares a capability that an earlier round needed.
 
@@ -80,7 +80,7 @@ def capability_gone_in_the_retry(retry: Message, ctx: Context) -> Iterator[Findi
 
 
 @rule("mrtr/state-only-retry-pacing", level=ADVISORY, fault=CLIENT, on=RETRY, dirs=FROM_CLIENT,
-      source=PAGE + "#client-requirements-basic-workflow item 1")  # fmt: skip
+      facet="round", source=PAGE + "#client-requirements-basic-workflow item 1")  # fmt: skip
 def retries_without_a_pause(retry: Message, ctx: Context) -> Iterator[Finding]:
     """State-only results are retried at once, again and again.
 
@@ -121,7 +121,7 @@ def question_never_taken_up(operation: Operation, ctx: Context) -> Iterator[Find
 
 
 @rule("mrtr/same-answers-for-parallel-chains", level=ADVISORY, fault=CLIENT, on=RETRY, dirs=FROM_CLIENT,
-      source=PAGE + "#client-requirements-basic-workflow item 4")  # fmt: skip
+      facet="round", source=PAGE + "#client-requirements-basic-workflow item 4")  # fmt: skip
 def one_answer_for_two_questions(retry: Message, ctx: Context) -> Iterator[Finding]:
     """Two open calls of one target were answered with the very same form at the same moment.
 

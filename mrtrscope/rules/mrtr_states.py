@@ -28,6 +28,7 @@ _SESSION = re.compile(r"session|connection|unknown call|not (?:been )?initiali[s
     fault=SERVER,
     on=RETRY_ANSWERED,
     dirs=FROM_SERVER,
+    facet="round answered",
     source=ITEM + "4",
 )
 def takes_a_changed_state(answer: Message, ctx: Context) -> Iterator[Finding]:
@@ -56,7 +57,7 @@ def takes_a_changed_state(answer: Message, ctx: Context) -> Iterator[Finding]:
 
 
 @rule("mrtr/state-bound-to-request", level=SHOULD, fault=SERVER, on=RETRY_ANSWERED, dirs=FROM_SERVER,
-      source=ITEM + "5")  # fmt: skip
+      facet="round answered", source=ITEM + "5")  # fmt: skip
 def takes_the_state_of_another_request(answer: Message, ctx: Context) -> Iterator[Finding]:
     """A requestState is accepted on a request that differs from the one it was issued for.
 
@@ -87,7 +88,7 @@ def takes_the_state_of_another_request(answer: Message, ctx: Context) -> Iterato
 
 
 @rule("mrtr/state-bound-to-principal", level=SHOULD, fault=SERVER, on=RETRY_ANSWERED, dirs=FROM_SERVER,
-      source=ITEM + "5")  # fmt: skip
+      facet="round answered", source=ITEM + "5")  # fmt: skip
 def takes_the_state_of_somebody_else(answer: Message, ctx: Context) -> Iterator[Finding]:
     """A requestState that was issued to one principal is accepted from another.
 
@@ -120,9 +121,8 @@ def takes_the_state_of_somebody_else(answer: Message, ctx: Context) -> Iterator[
         )
 
 
-@rule(
-    "mrtr/state-expires", level=SHOULD, fault=SERVER, on=RETRY_ANSWERED, dirs=FROM_SERVER, source=ITEM + "5"
-)
+@rule("mrtr/state-expires", level=SHOULD, fault=SERVER, on=RETRY_ANSWERED, dirs=FROM_SERVER,
+      facet="round answered", source=ITEM + "5")  # fmt: skip
 def takes_an_old_state(answer: Message, ctx: Context) -> Iterator[Finding]:
     """A requestState is accepted more than a day after it was issued.
 
@@ -148,7 +148,7 @@ def takes_an_old_state(answer: Message, ctx: Context) -> Iterator[Finding]:
 
 
 @rule("mrtr/retry-self-contained", level=MUST_NOT, fault=SERVER, on=RETRY_ANSWERED, dirs=FROM_SERVER,
-      source="2026-07-28/basic/index#statelessness")  # fmt: skip
+      facet="round answered", source="2026-07-28/basic/index#statelessness")  # fmt: skip
 def needs_to_have_seen_the_first_round(answer: Message, ctx: Context) -> Iterator[Finding]:
     """A sound retry is refused for want of a session or connection.
 

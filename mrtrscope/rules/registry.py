@@ -214,6 +214,20 @@ def load() -> dict[str, Rule]:
     return RULES
 
 
+class Group:
+    """Rules of one facet that are asked together.
+
+    number   the same for the same rules of the same facet          key   see `facets`
+    """
+
+    __slots__ = ("key", "number", "rules")
+
+    def __init__(self, facet: str, number: int, rules: tuple[Rule, ...]) -> None:
+        self.key = facets.KEYS[facet]
+        self.number = number
+        self.rules = rules
+
+
 class Selection:
     """The rules for subjects of one kind.
 
@@ -223,12 +237,11 @@ class Selection:
 
     __slots__ = ("alone", "counted", "groups", "rules")
 
-    def __init__(self, rules: tuple[Rule, ...], counted: int) -> None:
+    def __init__(self, rules: tuple[Rule, ...], counted: int, groups: Iterable[Group]) -> None:
         self.rules = rules
         self.counted = counted
         self.alone = tuple(r for r in rules if r.facet is None)
-        names = dict.fromkeys(r.facet for r in rules if r.facet is not None)
-        self.groups = tuple((name, tuple(r for r in rules if r.facet == name)) for name in names)
+        self.groups = tuple(groups)
 
 
 class Selector:
@@ -240,6 +253,7 @@ class Selector:
     def __init__(self, rules: Iterable[Rule]) -> None:
         self._rules = sorted(rules, key=lambda r: (r.last, r.order))
         self._cache: dict[_Key, Selection] = {}
+        self._groups: dict[tuple[Rule, ...], Group] = {}
         self.counted: list[tuple[str, ...]] = [()]
         # Any other name matches as none does: a peer that invents methods cannot make the cache grow.
         self._names = {
@@ -261,8 +275,13 @@ class Selector:
             ids = tuple(r.id for r in self._rules if r.exercised and _fits(r, r.exercised, *key))
             if ids not in self.counted:
                 self.counted.append(ids)
-            found = self._cache[key] = Selection(rules, self.counted.index(ids))
+            found = self._cache[key] = Selection(rules, self.counted.index(ids), self._grouped(rules))
         return found
+
+    def _grouped(self, rules: tuple[Rule, ...]) -> Iterator[Group]:
+        for facet in dict.fromkeys(r.facet for r in rules if r.facet is not None):
+            those = tuple(r for r in rules if r.facet == facet)
+            yield self._groups.setdefault(those, Group(facet, len(self._groups), those))
 
 
 _Key = tuple[tuple[str, ...], str, str, str, str]

@@ -130,7 +130,7 @@ def field_missing(answer: Message, ctx: Context) -> Iterator[Finding]:
 
 
 @rule("result/absent-result-type-means-complete", level=MUST, fault=CLIENT, on=RETRY, dirs=("c2s",),
-      source=PAGE + "#resulttype")  # fmt: skip
+      facet="round", source=PAGE + "#resulttype")  # fmt: skip
 def untyped_result_taken_for_a_question(request: Message, ctx: Context) -> Iterator[Finding]:
     """The client goes on with a result that had no resultType, as if it asked for input.
 
@@ -141,7 +141,7 @@ def untyped_result_taken_for_a_question(request: Message, ctx: Context) -> Itera
 
 
 @rule("result/unknown-result-type-invalid", level=MUST, fault=CLIENT, on=(RETRY, REMARKED), dirs=("c2s",),
-      source=PAGE + "#resulttype")  # fmt: skip
+      facet="round", source=PAGE + "#resulttype")  # fmt: skip
 def unknown_result_type_acted_on(request: Message, ctx: Context) -> Iterator[Finding]:
     """The client goes on with a result whose resultType nobody knows.
 

@@ -18,8 +18,8 @@ FROM_CLIENT = ("c2s",)
 SHOWN = 1000
 
 
-@rule("roots/roots-array", facet="answer", level=MUST, fault=CLIENT, on=ANSWER, dirs=FROM_CLIENT, eras=BOTH,
-      source=SCHEMA + "ListRootsResult, Root")  # fmt: skip
+@rule("roots/roots-array", level=MUST, fault=CLIENT, on=ANSWER, dirs=FROM_CLIENT, eras=BOTH,
+      facet="answer", source=SCHEMA + "ListRootsResult, Root")  # fmt: skip
 def roots_are_no_array(message: Message, ctx: Context) -> Iterator[Finding]:
     """The answer to roots/list has no array of roots, or an entry without uri.
 
@@ -55,8 +55,8 @@ def _roots(answer: Answer) -> list[Any]:
     return roots[:SHOWN] if type(roots) is list else []
 
 
-@rule("roots/file-uri", facet="answer", level=MUST, fault=CLIENT, on=ANSWER, dirs=FROM_CLIENT, eras=BOTH,
-      source=PAGE + "#root")  # fmt: skip
+@rule("roots/file-uri", level=MUST, fault=CLIENT, on=ANSWER, dirs=FROM_CLIENT, eras=BOTH,
+      facet="answer", source=PAGE + "#root")  # fmt: skip
 def root_is_no_file_uri(message: Message, ctx: Context) -> Iterator[Finding]:
     """The uri of a root is no file:// URI.
 
@@ -70,8 +70,8 @@ def root_is_no_file_uri(message: Message, ctx: Context) -> Iterator[Finding]:
                               text=f"the uri of a root is {uri[:80]!r}, which is no file:// URI")  # fmt: skip
 
 
-@rule("roots/no-traversal", facet="answer", level=MUST, fault=CLIENT, on=ANSWER, dirs=FROM_CLIENT, eras=BOTH,
-      source=PAGE + "#security-considerations item 1")  # fmt: skip
+@rule("roots/no-traversal", level=MUST, fault=CLIENT, on=ANSWER, dirs=FROM_CLIENT, eras=BOTH,
+      facet="answer", source=PAGE + "#security-considerations item 1")  # fmt: skip
 def root_leads_elsewhere(message: Message, ctx: Context) -> Iterator[Finding]:
     """The uri of a root has dot segments or encoded separators.
 
@@ -96,7 +96,7 @@ def traversal(uri: str) -> str:
 
 
 @rule("roots/deprecated-use", level=SHOULD_NOT, fault=SERVER, on=ASKED, dirs=("s2c",),
-      source=PAGE + " (deprecation notice)")  # fmt: skip
+      facet="plain chain", source=PAGE + " (deprecation notice)")  # fmt: skip
 def still_asks_for_roots(answer: Message, ctx: Context) -> Iterator[Finding]:
     """A server asks for roots, which are deprecated in 2026-07-28.
 

@@ -34,8 +34,8 @@ def _uses(value: dict[str, Any]) -> list[dict[str, Any]]:
     return [block for block in _blocks(value) if block.get("type") == "tool_use"]
 
 
-@rule("sampling/result-fields", facet="answer", level=MUST, fault=CLIENT, on=ANSWER, dirs=FROM_CLIENT, eras=BOTH,
-      source=SCHEMA + "CreateMessageResult")  # fmt: skip
+@rule("sampling/result-fields", level=MUST, fault=CLIENT, on=ANSWER, dirs=FROM_CLIENT, eras=BOTH,
+      facet="answer", source=SCHEMA + "CreateMessageResult")  # fmt: skip
 def answer_lacks_a_member(message: Message, ctx: Context) -> Iterator[Finding]:
     """The answer to sampling lacks role, content or model, or one of them is none.
 
@@ -109,8 +109,8 @@ def _offered(params: dict[str, Any]) -> set[str]:
     )
 
 
-@rule("sampling/max-tokens-respected", facet="answer", level=MUST, fault=CLIENT, on=ANSWER, dirs=FROM_CLIENT, eras=BOTH,
-      source=PAGE + "#sampling-parameters")  # fmt: skip
+@rule("sampling/max-tokens-respected", level=MUST, fault=CLIENT, on=ANSWER, dirs=FROM_CLIENT, eras=BOTH,
+      facet="answer", source=PAGE + "#sampling-parameters")  # fmt: skip
 def answer_is_too_long(message: Message, ctx: Context) -> Iterator[Finding]:
     """The answer is far longer than maxTokens tokens can be.
 
@@ -151,7 +151,7 @@ def stop_reason_says_otherwise(message: Message, ctx: Context) -> Iterator[Findi
 
 
 @rule("sampling/model-hints-respected", level=SHOULD, fault=CLIENT, on=ANSWER, dirs=FROM_CLIENT, eras=BOTH,
-      source=PAGE + "#security-considerations item 3")  # fmt: skip
+      facet="plain chain", source=PAGE + "#security-considerations item 3")  # fmt: skip
 def another_model_than_hinted(message: Message, ctx: Context) -> Iterator[Finding]:
     """The model that answered fits none of the hints.
 
@@ -177,7 +177,7 @@ def another_model_than_hinted(message: Message, ctx: Context) -> Iterator[Findin
 
 
 @rule("sampling/tool-loop-limited", level=SHOULD, fault=EITHER, on=RETRY, dirs=FROM_CLIENT,
-      source=PAGE + "#security-considerations item 7")  # fmt: skip
+      facet="round", source=PAGE + "#security-considerations item 7")  # fmt: skip
 def loop_of_tools_without_end(retry: Message, ctx: Context) -> Iterator[Finding]:
     """A loop of tool uses in sampling goes on for more than 25 rounds.
 

@@ -22,8 +22,8 @@ _OPTIONAL = (
 )  # fmt: skip
 
 
-@rule("sampling/request-fields", facet="question", level=MUST, fault=SERVER, on=QUESTION, dirs=FROM_SERVER, eras=BOTH,
-      source=SCHEMA + "CreateMessageRequestParams")  # fmt: skip
+@rule("sampling/request-fields", level=MUST, fault=SERVER, on=QUESTION, dirs=FROM_SERVER, eras=BOTH,
+      facet="question", source=SCHEMA + "CreateMessageRequestParams")  # fmt: skip
 def asks_without_messages(message: Message, ctx: Context) -> Iterator[Finding]:
     """A sampling request lacks messages or maxTokens, or has a parameter of another type.
 
@@ -66,8 +66,8 @@ def _messages(question: Question) -> Iterator[tuple[str, dict[str, Any]]]:
             yield f"{question.path}/params/messages/{n}", entry
 
 
-@rule("sampling/message-shape", facet="question", level=MUST, fault=SERVER, on=QUESTION, dirs=FROM_SERVER, eras=BOTH,
-      source=PAGE + "#messages")  # fmt: skip
+@rule("sampling/message-shape", level=MUST, fault=SERVER, on=QUESTION, dirs=FROM_SERVER, eras=BOTH,
+      facet="question", source=PAGE + "#messages")  # fmt: skip
 def message_is_misshapen(message: Message, ctx: Context) -> Iterator[Finding]:
     """A message to be sampled has a role or content that does not exist there.
 
@@ -284,7 +284,7 @@ def priority_out_of_range(message: Message, ctx: Context) -> Iterator[Finding]:
 
 
 @rule("sampling/deprecated-use", level=SHOULD_NOT, fault=SERVER, on=ASKED, dirs=FROM_SERVER,
-      source=PAGE + " (deprecation notice)")  # fmt: skip
+      facet="plain chain", source=PAGE + " (deprecation notice)")  # fmt: skip
 def still_samples(answer: Message, ctx: Context) -> Iterator[Finding]:
     """A server asks for sampling, which is deprecated in 2026-07-28.
 

@@ -37,6 +37,8 @@ def captures() -> Iterator[Path]:
         yield from sorted((SHARED / "corpus" / "mutants").glob("*elicitation*"))[:8]
         yield from sorted((SHARED / "corpus" / "mutants").glob("mrtr.response*"))[:6]
         yield SHARED / "corpus" / "captures" / "truth" / "http-100" / "capture.jsonl.gz"
+        yield from sorted((SHARED / "corpus" / "captures" / "truth" / "stdio-100").glob("*.jsonl.gz"))
+        yield from sorted((SHARED / "corpus" / "mutants").glob("mrtr.[ks]*"))[::4]
 
 
 @pytest.mark.parametrize("path", list(captures()), ids=lambda path: path.name)
