@@ -29,10 +29,12 @@ class Unreadable(Exception):
     """The capture cannot be read; the text says what is wrong, where, and what to do."""
 
 
-def bring_up_to_date(capture: Path, *, update: bool = True, say: Say = lambda text: None) -> Store:
+def bring_up_to_date(
+    capture: Path, *, update: bool = True, say: Say = lambda text: None, plain: bool = False
+) -> Store:
     """The rows of a capture, as it is now; `update=False`: as it was when somebody looked last.
 
-    Waits for another analyser when there is one. Damage in what was read is told through `say`.
+    `plain`: see `Store`. Waits for another analyser when there is one. Damage in what was read is told through `say`.
     """
     from mrtrscope.sources.base import SourceError
 
@@ -43,7 +45,7 @@ def bring_up_to_date(capture: Path, *, update: bool = True, say: Say = lambda te
         if update:
             place.make()
             _update(place, say)
-        store = Store(open_database(place.database), capture)
+        store = Store(open_database(place.database), capture, plain=plain)
     except SourceError as error:
         raise Unreadable(str(error)) from error
     except FileNotFoundError:

@@ -67,12 +67,12 @@ def epilog(*examples: str) -> str:
 
 
 @contextlib.contextmanager
-def opened(capture: Path, no_update: bool = False) -> Iterator[Store]:
+def opened(capture: Path, no_update: bool = False, *, plain: bool = False) -> Iterator[Store]:
     """The rows of a capture, brought up to date; trouble with it becomes the error to show."""
     from mrtrscope import analyse
 
     try:
-        store = analyse.bring_up_to_date(capture, update=not no_update, say=say)
+        store = analyse.bring_up_to_date(capture, update=not no_update, say=say, plain=plain)
     except analyse.Unreadable as error:
         raise CannotRead(str(error)) from error
     with store:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -61,16 +62,25 @@ def diagram(
     if width is None and form == "text":
         width = columns()
     options = Options(width=width, theme=theme, unfold=unfold, raw=raw, engine=engine)
+    with _engine_or_error(form), opened(capture, no_update, plain=True) as store:
+        if every:
+            _all(store, form, options, output)
+        elif session:
+            _write(_session(store, id, form, options), form, output)
+        else:
+            _write(_one(store, id or "", form, options), form, output)
+
+
+@contextlib.contextmanager
+def _engine_or_error(form: Format) -> Iterator[None]:
+    """A picture that no engine can draw is an error to be told; only PNG needs one."""
+    if form != "png":
+        yield
+        return
     from mrtrscope.views.writers.png import NoEngine
 
     try:
-        with opened(capture, no_update) as store:
-            if every:
-                _all(store, form, options, output)
-            elif session:
-                _write(_session(store, id, form, options), form, output)
-            else:
-                _write(_one(store, id or "", form, options), form, output)
+        yield
     except NoEngine as error:
         raise click.ClickException(str(error)) from error
 

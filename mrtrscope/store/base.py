@@ -5,23 +5,40 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
-from sqlite_utils import Database
-
-from mrtrscope import model
+from mrtrscope.store.connect import Reading
 from mrtrscope.store.names import split_key
 from mrtrscope.store.values import LEVELS, number
+
+if TYPE_CHECKING:
+    from sqlite_utils import Database
+
+    from mrtrscope import model
+
+    class Classes(Protocol):
+        """What rows are made of: `model`, or `plain`."""
+
+        Message: type[model.Message]
+        Source: type[model.Source]
+        Operation: type[model.Operation]
+        Times: type[model.Times]
+        Round: type[model.Round]
+        Link: type[model.Link]
+        Finding: type[model.Finding]
+        Channel: type[model.Channel]
 
 
 class Base:
     """One state of the database.
 
     source   the capture as the user named it     database   where its rows are
+    plain    rows come as plain objects with the fields of the models: a single look pays no 0.1 s for pydantic
     """
 
-    def __init__(self, db: Database, source: Path) -> None:
+    def __init__(self, db: Reading | Database, source: Path, *, plain: bool = False) -> None:
         self.db = db
+        self._make: Classes = _made(plain)
         self.source = source
         try:
             self.refresh()
@@ -91,7 +108,7 @@ class Base:
             clients = [n for (n,) in self._rows(
                 "select distinct k.name from messages m join clients k on k.id = m.client where m.channel = ?", (id,)
             )]  # fmt: skip
-            yield model.Channel(
+            yield self._make.Channel(
                 name=name, transport=transport or "", era=era, messages=messages, operations=operations,
                 findings=findings, clients=clients,
             )  # fmt: skip
@@ -168,3 +185,14 @@ class Base:
             "select o.op, o.method, o.target from operations o where o.id in (select operation from findings)"
         )
         return {f"op{op}": (method or "", target or "") for op, method, target in rows}
+
+
+def _made(plain: bool) -> Any:
+    """Where the classes of the rows are."""
+    if plain:
+        from mrtrscope.store import plain as classes
+
+        return classes
+    from mrtrscope import model
+
+    return model

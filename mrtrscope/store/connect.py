@@ -9,14 +9,39 @@ from __future__ import annotations
 import os
 import sqlite3
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Self, overload
 
-from sqlite_utils import Database
+if TYPE_CHECKING:
+    from sqlite_utils import Database
 
 BUSY_SECONDS = 30.0
 CACHE_KIB = 8192
 
 
-def open_database(path: Path, *, write: bool = False) -> Database:
+class Reading:
+    """What readers need of a database; a single look pays no 0.1 s for sqlite-utils."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.conn = connection
+
+    def rollback(self) -> None:
+        self.conn.rollback()
+
+    def close(self) -> None:
+        self.conn.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+
+@overload
+def open_database(path: Path, *, write: Literal[True]) -> Database: ...
+@overload
+def open_database(path: Path, *, write: Literal[False] = False) -> Reading: ...
+def open_database(path: Path, *, write: bool = False) -> Database | Reading:
     """A connection to the database file; `write` makes the file when there is none, readable by its owner only."""
     flags = os.O_NOFOLLOW | os.O_CLOEXEC
     os.close(os.open(path, flags | (os.O_RDWR | os.O_CREAT if write else os.O_RDONLY), 0o600))
@@ -34,6 +59,9 @@ def open_database(path: Path, *, write: bool = False) -> Database:
             connection.execute("pragma journal_size_limit = 16777216")
         else:
             connection.execute("pragma query_only = on")
+            return Reading(connection)
+        from sqlite_utils import Database
+
         return Database(connection, recursive_triggers=False, execute_plugins=False)
     except BaseException:
         connection.close()

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from mrtrscope import model
+if TYPE_CHECKING:
+    from mrtrscope import model
 
 
 def told(more: dict[str, Any], named: Callable[[str], str | None]) -> dict[str, Any]:
     """The fields; `named` makes the key of an operation its number."""
+    from mrtrscope import model
+
     out: dict[str, Any] = {}
     if "task" in more:
         states = [model.State(t=t / 1e6, state=state) for t, state in more["states"]]
@@ -27,6 +30,8 @@ def told(more: dict[str, Any], named: Callable[[str], str | None]) -> dict[str, 
 
 
 def _within(found: dict[str, Any], named: Callable[[str], str | None]) -> model.Within:
+    from mrtrscope import model
+
     candidates = [name for key in found["candidates"] if (name := named(key)) is not None]
     return model.Within(
         operation=named(found["in"]) if found["in"] else None, grade=found["grade"], evidence=found["evidence"],

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from mrtrscope import model
 from mrtrscope.store.base import Base
 from mrtrscope.store.more import told
 from mrtrscope.store.names import split_key
 from mrtrscope.store.values import LEVELS, Groups, by_operation, join_key, loaded, named, number, parsed_id
+
+if TYPE_CHECKING:
+    from mrtrscope import model
 
 _MESSAGE = """
     select m.id, m.m, m.journal, m.offset, m.part, m.t, m.channel, m.client, m.dir, m.kind, m.id_text, m.method,
@@ -77,7 +79,7 @@ class Store(Base):
         (_, m, journal, offset, part, t, channel, client, dir, kind, id_text, method, _, _, frames, size, oddities,
          line, flow, event, http, status, op, exchange, era, target) = row  # fmt: skip
         name = self._journals[journal]
-        return model.Message(
+        return self._make.Message(
             m=f"m{m}", key=join_key(name, offset, part), t=t / 1e6, channel=self._channels[channel],
             client=self._clients[client], dir=dir, kind=kind, id=parsed_id(id_text), id_text=id_text, method=method,
             target=(target or None) if exchange == m else None, operation=named("op", op),
@@ -91,8 +93,8 @@ class Store(Base):
         self, journal: int, line: int | None, flow: int | None, event: int | None, offset: int
     ) -> model.Source:
         if line is None and flow is None:
-            return model.Source(file=self._journals[journal], offset=offset)
-        return model.Source(file=self.source.name, line=line, flow=flow, event=event)
+            return self._make.Source(file=self._journals[journal], offset=offset)
+        return self._make.Source(file=self.source.name, line=line, flow=flow, event=event)
 
     # Operations
 
@@ -116,7 +118,9 @@ class Store(Base):
         ))  # fmt: skip
         nested, hops = self._inside("within"), self._inside("hop")
         for row in self._rows(f"{_OPERATION} order by o.op"):
-            found = self._operation(row, rounds.take(row[0]), attached.get(row[0], []), counts.get(row[0], {}))
+            found = self._operation(
+                row, rounds.take(row[0]), attached.get(row[0], []), counts.get(row[0], {})
+            )
             found.nested, found.hops = nested.get(row[0], []), hops.get(row[0], [])
             yield found
 
@@ -143,7 +147,9 @@ class Store(Base):
         """Operations by the one that they were asked in, or are hops of: of all, or of one."""
         which, values = ("is not null", ()) if id is None else ("= ?", (id,))
         found: dict[int, list[str]] = {}
-        for outer, op in self._rows(f"select {column}, op from operations where {column} {which} order by op", values):
+        for outer, op in self._rows(
+            f"select {column}, op from operations where {column} {which} order by op", values
+        ):
             found.setdefault(outer, []).append(f"op{op}")
         return found
 
@@ -167,12 +173,28 @@ class Store(Base):
     def _operation(
         self, row: tuple[Any, ...], rounds: list[tuple[Any, ...]], attached: list[str], counts: dict[str, int]
     ) -> model.Operation:
-        _, op, channel, kind, method, target, outcome, t, t_end, server, waiting, journal, offset, part, more = row
-        return model.Operation(
+        (
+            _,
+            op,
+            channel,
+            kind,
+            method,
+            target,
+            outcome,
+            t,
+            t_end,
+            server,
+            waiting,
+            journal,
+            offset,
+            part,
+            more,
+        ) = row
+        return self._make.Operation(
             id=f"op{op}", key=join_key(self._journals[journal], offset, part), t=t / 1e6, kind=kind,
             channel=self._channels[channel], method=method, target=target or None, outcome=outcome,
             rounds=[self._round(r) for r in rounds], attached=attached,
-            times=model.Times(server=server / 1e6, waiting=waiting / 1e6, total=(t_end - t) / 1e6),
+            times=self._make.Times(server=server / 1e6, waiting=waiting / 1e6, total=(t_end - t) / 1e6),
             findings=sum(counts.values()), worst=next((level for level in LEVELS if counts.get(level)), None),
             **(told(json.loads(more), self.operation_named) if more else {}),
         )  # fmt: skip
@@ -182,11 +204,11 @@ class Store(Base):
          differences) = row  # fmt: skip
         link = None
         if grade is not None:
-            link = model.Link(
+            link = self._make.Link(
                 to=named("m", to), grade=grade, evidence=evidence.split(), candidates=self._numbers(candidates),
                 total=total, differences=[text for _, text in json.loads(differences)] if differences else [],
             )  # fmt: skip
-        return model.Round(
+        return self._make.Round(
             request=f"m{request}", answer=named("m", answer), link=link, state=state,
             asks=json.loads(asks) if asks else [], t=t / 1e6, t_answer=None if t_answer is None else t_answer / 1e6,
             era=era, client=self._clients[client],
@@ -241,7 +263,7 @@ class Store(Base):
         (id, rule, level, keyword, party, at, also, op, channel, t, saw, expected, text, because, provisional,
          path, line, flow, event, m, f, journal, offset) = row  # fmt: skip
         entry = ENTRIES.get(rule)
-        return model.Finding(
+        return self._make.Finding(
             id=id, rule=rule, level=level, keyword=keyword, party=party, at=named("m", m) or named("f", f) or at,
             also=[self.name_of(key) for key in json.loads(also)], operation=named("op", op),
             channel=self._channels[channel], t=t / 1e6, saw=loaded(saw), expected=loaded(expected), text=text,

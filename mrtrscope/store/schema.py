@@ -16,8 +16,10 @@ import functools
 import hashlib
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from sqlite_utils import Database
+if TYPE_CHECKING:
+    from sqlite_utils import Database
 
 TABLES: dict[str, dict[str, type]] = {
     # meta: versions, salt, the checkpoint of the pipeline, what was read

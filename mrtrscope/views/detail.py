@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from mrtrscope import model
 from mrtrscope.link.facts import A2A, META_CLIENT_INFO
 from mrtrscope.store.bodies import fetch
 from mrtrscope.store.reader import Store
 from mrtrscope.views import parts
 from mrtrscope.views.scene import FindingDetail, LinkDetail, OperationDetail, RoundDetail, Said
 from mrtrscope.wire.events import Event, Message
+
+if TYPE_CHECKING:
+    from mrtrscope import model
 
 # Operations whose messages are fetched together, as one look at a journal serves all of them.
 _BATCH = 32 << 20  # bytes of their messages
@@ -87,7 +89,9 @@ def _detail(store: Store, family: _Family, texts: dict[str, Event]) -> Operation
         parts.of_agent(rounds)
     inner, taken = _inner(family, said, rounds), set[str]()
     if operation.task is not None:
-        taken = {row.exchange for row in rows.values() if row.exchange} - {one.request for one in operation.rounds}
+        taken = {row.exchange for row in rows.values() if row.exchange} - {
+            one.request for one in operation.rounds
+        }
     for one in family.nested:
         inner += _detail(store, one, texts).rounds
     return OperationDetail(

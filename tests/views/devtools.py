@@ -15,7 +15,7 @@ from tornado.websocket import WebSocketClientConnection, websocket_connect
 
 from tests.views.browser import FLAGS, chromium
 
-PATIENCE = 40.0  # seconds, on a busy machine
+PATIENCE = 90.0  # seconds, on a busy machine
 
 
 class Tab:
