@@ -28,8 +28,9 @@ if TYPE_CHECKING:
 @capture_argument
 @click.argument("id", metavar="ID")
 @click.option("--raw", is_flag=True, help="Secrets and requestState as they are, nothing shortened.")
+@click.option("--hops", is_flag=True, help="Instead: what a gateway added, dropped or altered, field by field.")
 @update_option
-def show(capture: Path, id: str, raw: bool, no_update: bool) -> None:
+def show(capture: Path, id: str, raw: bool, hops: bool, no_update: bool) -> None:
     """Show one operation, exchange or frame in full.
 
     ID is a number as the other commands print it: op2 for an operation (its messages, what changed between the rounds,
@@ -38,7 +39,12 @@ def show(capture: Path, id: str, raw: bool, no_update: bool) -> None:
     """
     if not re.fullmatch(r"(op|m|f)[1-9][0-9]{0,15}", id):
         raise click.UsageError(f"{id!r} is no ID: say op2, m3 or f4; `mrtrscope list {capture}` prints them.")
+    if hops and not id.startswith("op"):
+        raise click.UsageError("--hops compares the hops of an operation: name one (op2).")
     with opened(capture, no_update) as store:
+        if hops:
+            _hops(store, id, raw)
+            return
         {"o": _operation, "m": _exchange, "f": _frame}[id[0]](store, id, raw)
 
 
@@ -52,6 +58,27 @@ def _operation(store: Store, id: str, raw: bool) -> None:
     rows = {row.m: row for row in store.messages(id)}
     page = Page(fetch(store, rows), raw=raw, width=columns(), colours=colours())
     print_lines(page.operation(operation, rows, list(store.findings(id))))
+
+
+def _hops(store: Store, id: str, raw: bool) -> None:
+    from mrtrscope.store.bodies import fetch
+    from mrtrscope.views.hops import Hops
+    from mrtrscope.views.show import Page
+
+    host = store.operation(id)
+    if host is None:
+        raise _missing(store, id, "operations")
+    if host.hop_of is not None and host.hop_of.operation is not None and not host.hops:
+        host = store.operation(host.hop_of.operation) or host
+    if not host.hops:
+        raise click.UsageError(f"{id} has no hops: nothing on another channel was certainly made for it.")
+    hops = [found for name in host.hops if (found := store.operation(name)) is not None]
+    nested = {one.id: [q for n in one.nested if (q := store.operation(n)) is not None] for one in (host, *hops)}
+    every = [*hops, host, *(q for asked in nested.values() for q in asked)]
+    texts = fetch(store, (row.m for one in every for row in store.messages(one.id)))
+    page = Page(texts, raw=raw, width=columns(), colours=colours())
+    writer = Hops(page, texts)
+    print_lines(line for hop in hops for line in writer.compare(host, hop, nested[host.id], nested[hop.id]))
 
 
 def _exchange(store: Store, id: str, raw: bool) -> None:

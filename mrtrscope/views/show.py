@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mrtrscope import model
+from mrtrscope.views.about import about
 from mrtrscope.views.changes import LIMIT, changes
 from mrtrscope.views.escape import visible
 from mrtrscope.views.metrics import cells, cut
@@ -65,6 +66,7 @@ class Page:
         yield visible(
             f"began {when(op.t)}; {', '.join(parts)}; {series(eras)} era; client {series(list(clients))}"
         )
+        yield from about(op)
         before: model.Round | None = None
         for n, one in enumerate(op.rounds, 1):
             yield ""
@@ -233,6 +235,10 @@ class Page:
 
     def _pretty(self, value: Any) -> str:
         return json.dumps(self._shown(self.redact.value(value)), indent=2, ensure_ascii=False, default=str)
+
+    def value(self, name: str, value: Any) -> str:
+        """A value in one line, under the name it stands at."""
+        return self._short(name, value)
 
     def _short(self, name: str, value: Any) -> str:
         if name == STATE and not self.raw:
