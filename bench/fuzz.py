@@ -1,8 +1,8 @@
-"""Coverage-guided fuzzing of wire, link and rules: `python bench/fuzz.py [SECONDS]` (default 60), with `pip install atheris`.
+"""Coverage-guided fuzzing of wire, link and rules: `python bench/fuzz.py [SECONDS]` (default 60).
 
-Starts from the cases of the rules and the samples, mutates frames of every kind of lane, and feeds them through the whole
-pipeline with every rule on. Any exception, from a rule too, ends the run and prints the input. Inputs are bounded, so that
-a run of a minute tries some ten thousand.
+Needs `pip install atheris`. Starts from the cases of the rules, mutates frames of every kind of lane, and feeds them
+through the whole pipeline with every rule on. Any exception, from a rule too, ends the run and prints the input. Inputs
+are bounded, so that a run of a minute tries some ten thousand.
 """
 
 from __future__ import annotations
