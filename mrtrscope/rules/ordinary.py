@@ -17,7 +17,7 @@ _CALL = frozenset({"name", "arguments", "_meta", "inputResponses", "requestState
 _READ = frozenset({"uri", "_meta", "inputResponses", "requestState"})
 _PAGE = frozenset({"cursor", "_meta"})
 _META = frozenset({"_meta"})
-_RESULT = frozenset({"content", "_meta", "resultType", "isError"})
+_RESULT = frozenset({"content", "_meta", "resultType", "isError", "structuredContent"})
 _RICH = frozenset({"contents", "messages", "resourceTemplates", "resources", "structuredContent"})
 _MESSAGES = frozenset({"messages", "description", "_meta", "resultType"})
 _CONTENTS = frozenset({"contents", "_meta", "resultType", "ttlMs", "cacheScope"})
@@ -30,9 +30,11 @@ def plain_text(result: dict[str, Any]) -> bool:
     """The result has no content blocks but bare texts, nothing structured, and no list of things with a URI."""
     if not _RICH.isdisjoint(result):
         return False
-    content = result.get("content")
-    if content is None:
-        return "content" not in result
+    return "content" not in result or _texts(result["content"])
+
+
+def _texts(content: Any) -> bool:
+    """An array of bare texts."""
     if type(content) is not list:
         return False
     for block in content:
@@ -49,7 +51,8 @@ def shaped(message: Message, plain: bool) -> bool:
     if message.kind == "response":
         result = body["result"]
         if "content" in result:
-            return bool(plain and result.keys() <= _RESULT and type(result.get("isError", False)) is bool)
+            known = result.keys() <= _RESULT and type(result.get("isError", False)) is bool
+            return bool(known and (plain or _texts(result["content"])))
         if "messages" in result:
             return result.keys() <= _MESSAGES and _plain_messages(
                 result["messages"], result.get("description", "")

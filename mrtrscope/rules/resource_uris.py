@@ -58,6 +58,8 @@ def uri_is_none(answer: Message, ctx: Context) -> Iterator[Finding]:
     Why it matters: clients parse it, compare it and send it back; what is no URI is changed on the way.
     Cannot tell: whether the scheme exists: any is allowed. Templates are held to their own grammar.
     """
+    if b'"uri' not in answer.raw:
+        return
     for path, uri, template in _uris(answer):
         if type(uri) is not str:
             continue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Any
 
@@ -48,8 +49,27 @@ _ARGUMENTS = re.compile(
 )
 
 
+# What is known of the latest calls, since the same is asked of a call and of its answer; by the id of the request,
+# which is held here so that no other can get it.
+KNOWN, SMALL = 64, 1 << 16
+_known: OrderedDict[int, tuple[Message, list[Fault] | None]] = OrderedDict()
+
+
 def misfits(exchange: Exchange) -> list[Fault] | None:
     """What in the arguments of a call does not fit the newest inputSchema; None when that cannot be told."""
+    request = exchange.request
+    known = _known.get(id(request))
+    if known is not None:
+        return known[1]
+    found = _misfits(exchange)
+    if len(request.raw) <= SMALL:
+        _known[id(request)] = (request, found)
+        if len(_known) > KNOWN:
+            _known.popitem(last=False)
+    return found
+
+
+def _misfits(exchange: Exchange) -> list[Fault] | None:
     tool = exchange.tool
     if tool is None or tool.definition.input is ABSENT:
         return None
