@@ -17,8 +17,8 @@ dict of JSON values:
     by name     an answer: two clients see this list by turns, each always its own, and only their names differ
     mixed       an answer: [traits], with it the server has shown two traits of the older era
 
-More are listed where they are made: `offers`, `listings`, `web`, `logs` (level), `subscriptions` (listen), `tasks` (task,
-augmented), `legacy` (second, premature, hasty, reused, before).
+More are listed where they are made: `offers`, `listings`, `web`, `logs` (level), `subscriptions` (listen), `tasks`
+(task, augmented), `legacy` (second, premature, hasty, reused, before).
 """
 
 from __future__ import annotations
