@@ -34,7 +34,11 @@ answer to the request with its id, else into the latest one that is open; severa
     status, sse   of the answer               conn      number of the TCP connection, default 1
     on            id of the request in whose answer it stands
     closed_by     on the last line of an answer, default "server"; on a request: ended without a word
-    http          a whole line of an HTTP transcript, as it stands; `expect` may be {"event": k}
+    url           of the endpoint
+    status        on a request: it is answered by HTTP alone, with the headers in `reply` and the text in `answer`
+    get, post     a request that is no message: see `plain_http`
+    http          a whole line of an HTTP transcript, as it stands
+    expect        may also be {"event": k}, for what is not on a line of its own
 """
 
 from __future__ import annotations
@@ -46,6 +50,7 @@ from importlib.resources.abc import Traversable
 from typing import Any
 
 from mrtrscope.link.facts import META_CAPABILITIES, META_CLIENT_INFO, META_VERSION, MODERN_SINCE
+from mrtrscope.rules.plain_http import expanded, response
 
 EVERYTHING: dict[str, Any] = {
     "elicitation": {"form": {}, "url": {}},
@@ -82,7 +87,7 @@ class Case:
         self.title: str = self.head["case"]
         self.also: list[str] = self.head.get("also", [])
         self.text = [line for line in lines if line.strip()]
-        self.lines: list[dict[str, Any]] = [json.loads(line) for line in self.text]
+        self.lines: list[dict[str, Any]] = [expanded(json.loads(line)) for line in self.text]
 
     def transports(self, known: list[str]) -> list[str]:
         """On which transports the case runs, of those the rule knows."""
@@ -269,10 +274,10 @@ class _Flow:
 
     def line(self, n: int) -> _Line:
         expect = self.step.line.get("expect")
+        event = {"event": expect["event"]} if type(expect) is dict else {}
+        marks = [({"flow": n, **event}, True if event else expect)] if expect else []
         if self.whole is not None:
-            event = {"event": expect["event"]} if type(expect) is dict else {}
-            mark = True if event else expect
-            return {"t": self.step.t, "flow": n, **self.whole}, [({"flow": n, **event}, mark)] if expect else []
+            return {"t": self.step.t, "flow": n, **self.whole}, marks
         last = self.said[-1] if self.said else self.step
         line: dict[str, Any] = {
             "t": self.step.t,
@@ -280,7 +285,7 @@ class _Flow:
             "conn": self.step.line.get("conn", 1),
             "request": {
                 "method": "POST",
-                "url": URL,
+                "url": self.step.line.get("url", URL),
                 "http": "HTTP/1.1",
                 "headers": _changed(self._request_headers(), self.step),
                 "body": self.step.text,
@@ -288,17 +293,19 @@ class _Flow:
             "t_req_end": self.step.t,
             "response": self._response(),
             "t_end": round(last.t + 0.01, 6),
-            "closed_by": last.line.get("closed_by", "server" if self.said or not self.asks() else "open"),
+            "closed_by": last.line.get("closed_by", "server" if self._answers() else "open"),
         }
-        marks = [({"flow": n}, expect)] if expect else []
         for k, step in enumerate(self.said):
             if step.line.get("expect"):
                 marks.append(({"flow": n, "event": k}, step.line["expect"]))
         return line, marks
 
+    def _answers(self) -> bool:
+        return bool(self.said) or "status" in self.step.line or not self.asks()
+
     def _request_headers(self) -> dict[str, str]:
         headers = {
-            "Host": "127.0.0.1:8000",
+            "Host": self.step.line.get("url", URL).split("/")[2],
             "Accept": "application/json, text/event-stream",
             "Content-Type": "application/json",
         }
@@ -319,6 +326,9 @@ class _Flow:
         return headers
 
     def _response(self) -> dict[str, Any] | None:
+        line = self.step.line
+        if "status" in line:
+            return {**response(line["status"], line.get("reply", {}), line.get("answer")), "t": self.step.t}
         if not self.said:
             if self.asks():
                 return None
