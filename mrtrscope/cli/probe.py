@@ -21,6 +21,7 @@ from mrtrscope.cli.common import (
     print_lines,
     say,
 )
+from mrtrscope.cli.probe_client import client, misbehave
 from mrtrscope.cli.replay_drive import recorder
 from mrtrscope.cli.target import credentials_go, headers_of, loaded, server_of, target_options
 
@@ -34,6 +35,10 @@ if TYPE_CHECKING:
 )
 def probe() -> None:
     """Try a live server or client with one thing wrong at a time."""
+
+
+probe.add_command(client)
+probe.add_command(misbehave)
 
 
 @probe.command(epilog=epilog(

@@ -16,11 +16,9 @@ from mrtrscope.link.facts import META_CAPABILITIES, META_CLIENT_INFO
 from mrtrscope.replay.answers import ELICIT
 from mrtrscope.replay.plan import altered
 
-# What the server should do with it; `probe.judge` knows what keeps and what breaks each.
+# What the server should do with it; `probe_judge` knows what keeps and what breaks each.
 ACCEPT, REFUSE, NOT_GO_ON, ASK_AGAIN, HANDLE, NOT_TAKE, TELL, BAD_REQUEST, NOT_ASK, SAME = (
     "go on", "refuse it", "not go on", "ask again", "cope with it", "not take it for an answer", "(its own choice)",
-    "answer 400 with -32020", "not ask", "do the same",
-)",
     "answer 400 with -32020", "not ask", "do the same",
 )  # fmt: skip
 
@@ -30,7 +28,7 @@ class Retry:
 
     body, headers   the message, and HTTP headers beside the usual ones (an empty value takes one away)
     first           the first request, about to be sent when the attempt is on that (`on_first`), else as sent
-    questions       what was asked             other   (name, arguments) of another tool of this server, None: none known
+    questions       what was asked             other   (name, arguments) of another tool, None: none known
     http            whether the server is one on HTTP           as_headers   those of another principal
     wait            seconds to let pass before it is sent       apart        whether it goes over another connection
     twice           whether it is sent again after it was answered
@@ -178,8 +176,9 @@ def other_tool(retry: Retry) -> str:
 def other_arguments(retry: Retry) -> str:
     if retry.state is None:
         return "the server issued no state"
-    arguments = retry.params.get("arguments")
-    for name, value in arguments.items() if type(arguments) is dict else ():
+    found = retry.params.get("arguments")
+    arguments: dict[str, Any] = found if type(found) is dict else {}
+    for name, value in arguments.items():
         if type(value) in (str, int, bool):
             changed = not value if type(value) is bool else value + "x" if type(value) is str else value + 1
             retry.params["arguments"] = {**arguments, name: changed}

@@ -26,6 +26,16 @@ class Talk(Protocol):
         """A server's own request of 2025-11-25 and before; gives the client's response. Its id is chosen here."""
 
 
+class Answering(Protocol):
+    """What a transport serves: a `Player`, or a server that misbehaves on purpose."""
+
+    async def answer(
+        self, request: dict[str, Any], talk: Talk, client: str
+    ) -> tuple[dict[str, Any], Step | None]:
+        """The response, and the recorded step that it came from."""
+        ...
+
+
 Upstream = Callable[[dict[str, Any], Talk], Awaitable[dict[str, Any]]]
 
 

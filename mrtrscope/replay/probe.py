@@ -60,6 +60,8 @@ class Prober:
         self._credentials = credentials
         self._timeout = timeout
         self._connection: Connection | None = None
+        idle = (step for step in recording.steps if step.exchange.method in ("server/discover", "tools/list"))
+        self._idle = next(idle, None)
 
     async def run(self, chosen: list[Chosen], names: Iterable[str] = ()) -> list[Tried]:
         """Every attempt (or those named) on every operation."""
@@ -74,73 +76,96 @@ class Prober:
         return tried
 
     async def _operation(self, chosen: Chosen, todo: list[Attempt]) -> list[Tried]:
-        right = await self._try(ATTEMPTS["as-recorded"], chosen, None)
-        baseline = right[1]
-        made = [right[0]]
-        if baseline is None:
-            return made
-        right[0].verdict = KEPT
-        for attempt in (one for one in todo if one.name != "as-recorded"):
-            tried, _ = await self._try(attempt, chosen, baseline)
-            made.append(tried)
-        _mind_idle_states(made)
-        return made
+        right = Tried(ATTEMPTS["as-recorded"], chosen.retry)
+        made = await self._make(right, chosen)
+        if made is None:
+            return [right]
+        right.did = did(made.reply)
+        if made.asked is None or made.reply.message is None or "error" in made.reply.message:
+            right.verdict, right.why = UNSURE, "the operation itself does not work, so nothing can be told"
+            return [right]
+        right.verdict = KEPT
+        baseline = Baseline(made.asked, made.reply.message)
+        tried = [right]
+        for attempt in todo:
+            if attempt.name != "as-recorded":
+                tried.append(Tried(attempt, chosen.retry))
+                await self._try(tried[-1], chosen, baseline)
+        _mind_idle_states(tried)
+        return tried
 
-    async def _try(
-        self, attempt: Attempt, chosen: Chosen, baseline: Baseline | None
-    ) -> tuple[Tried, Baseline | None]:
-        tried = Tried(attempt, chosen.retry)
-        first = request_of(chosen.first, self._lanes.next_id())
+    async def _try(self, tried: Tried, chosen: Chosen, baseline: Baseline) -> None:
+        made = await self._make(tried, chosen)
+        if made is None:
+            return
+        tried.did = did(made.reply)
+        tried.outcome = baseline.outcome(made.reply)
+        tried.verdict, tried.why = judge(tried.attempt, tried.outcome, made.reply, baseline, made.retry)
+        if tried.verdict != BROKEN:
+            return
+        if tried.attempt.name == "other-connection" and not self._http:
+            tried.verdict = UNSURE
+            tried.why = (
+                "another process could not go on; on stdio a server may keep its key, or a call, in memory"
+            )
+        if tried.attempt.name == "other-principal" and await self._serves_anybody(chosen):
+            tried.verdict, tried.why = (
+                UNSURE,
+                "the server serves anybody, so there is no principal to bind to",
+            )
+
+    async def _make(self, tried: Tried, chosen: Chosen) -> _Made | None:
+        """Make an attempt; None when it cannot be made, and `tried` says why."""
+        attempt, first = tried.attempt, request_of(chosen.first, self._lanes.next_id())
+        other: Connection | None = None
         try:
             connection = await self._connected(chosen.first)
             retry = Retry({"params": {}}, first, {})
             if attempt.on_first:
-                if why := attempt.change(retry):
-                    tried.why = why
-                    return tried, None
+                tried.why = attempt.change(retry)
+                if tried.why:
+                    return None
                 tried.id = first["id"]
-                reply = await self._send(connection, chosen.first, first)
-                self._judge(tried, reply, baseline, retry)
-                return tried, None
+                return _Made(None, await self._send(connection, chosen.first, first), retry)
+            if attempt.name == "other-connection":
+                other = await self._warm(chosen)  # before the state is issued, which may be short-lived
             asked = await self._send(connection, chosen.first, first)
             if asked.message is None or not questions_of(asked.message):
                 tried.outcome, tried.did, tried.verdict = SILENT, did(asked), UNSURE
                 tried.why = "the server did not ask, so there is nothing to take up"
-                return tried, None
+                return None
             retry = await self._retry(chosen, first, asked.message)
-            if why := attempt.change(retry):
-                tried.why = why
-                return tried, None
+            tried.why = attempt.change(retry)
+            if tried.why:
+                return None
+            if attempt.name == "after-a-wait":
+                await asyncio.sleep(retry.wait)
             tried.id = retry.body["id"]
-            reply = await self._deliver(connection, chosen, retry, attempt)
+            reply = await self._send(other or connection, chosen.retry, retry.body, retry.headers)
             if retry.twice:
                 tried.id = retry.body["id"] = self._lanes.next_id()
                 reply = await self._send(connection, chosen.retry, retry.body, retry.headers)
+            return _Made(asked.message, reply, retry)
         except (OSError, Unanswered) as error:
-            tried.outcome, tried.did, tried.why, tried.verdict = SILENT, "", str(error), UNSURE
-            return tried, None
-        if baseline is None:
-            tried.did = did(reply)
-            if reply.message is None or "error" in reply.message:
-                tried.verdict, tried.why = (
-                    UNSURE,
-                    "the operation does not work as it was recorded, nothing can be told",
-                )
-                return tried, None
-            return tried, Baseline(asked.message, reply.message)
-        self._judge(tried, reply, baseline, retry)
-        return tried, None
-
-    async def _deliver(self, connection: Connection, chosen: Chosen, retry: Retry, attempt: Attempt) -> Reply:
-        if attempt.name == "after-a-wait":
-            await asyncio.sleep(retry.wait)
-        if not retry.apart:
-            return await self._send(connection, chosen.retry, retry.body, retry.headers)
-        other = await self._lanes.another(chosen.first)
-        try:
-            return await self._send(other, chosen.retry, retry.body, retry.headers)
+            tried.outcome, tried.why, tried.verdict = SILENT, str(error), UNSURE
+            return None
         finally:
-            await other.close()
+            if other is not None:
+                await other.close()
+
+    async def _warm(self, chosen: Chosen) -> Connection:
+        """Another connection, whose server has begun to answer."""
+        other = await self._lanes.another(chosen.first)
+        if self._idle is not None:
+            await self._send(other, self._idle, request_of(self._idle, self._lanes.next_id()))
+        return other
+
+    async def _serves_anybody(self, chosen: Chosen) -> bool:
+        """Whether a first request without any credential is served like another."""
+        nobody = dict.fromkeys(self._as, "")
+        first = request_of(chosen.first, self._lanes.next_id())
+        reply = await self._send(await self._connected(chosen.first), chosen.first, first, nobody)
+        return reply.message is not None and bool(questions_of(reply.message))
 
     async def _connected(self, step: Step) -> Connection:
         """The connection that is used while its server lives, else a new one."""
@@ -174,20 +199,18 @@ class Prober:
         retry.other, retry.http, retry.as_headers, retry.wait = chosen.other, self._http, self._as, self._wait
         return retry
 
-    def _judge(self, tried: Tried, reply: Reply, baseline: Baseline | None, retry: Retry) -> None:
-        assert baseline is not None
-        tried.did = did(reply)
-        tried.outcome = baseline.outcome(reply)
-        tried.verdict, tried.why = judge(tried.attempt, tried.outcome, reply, baseline, retry)
-        if tried.attempt.name == "other-connection" and not self._http and tried.verdict == BROKEN:
-            tried.verdict = UNSURE
-            tried.why = (
-                "another process could not go on; on stdio a server may keep its key, or a call, in memory"
-            )
+
+class _Made:
+    """An attempt that was made: the answer to the first request (None where that was the attempt), and what came."""
+
+    __slots__ = ("asked", "reply", "retry")
+
+    def __init__(self, asked: dict[str, Any] | None, reply: Reply, retry: Retry) -> None:
+        self.asked, self.reply, self.retry = asked, reply, retry
 
 
 def _mind_idle_states(made: list[Tried]) -> None:
-    """Where an invented state does as well as the right one, the state influences nothing, and need not be protected."""
+    """Where an invented state does as well as the right one, the state influences nothing: no need to protect it."""
     outcomes = {one.attempt.name: one.outcome for one in made}
     if outcomes.get("state-invented") != ACCEPTED or outcomes.get("state-dropped") not in (
         ACCEPTED,
@@ -196,9 +219,6 @@ def _mind_idle_states(made: list[Tried]) -> None:
     ):
         return
     for one in made:
-        if (
-            one.attempt.want in (table.REFUSE, table.NOT_GO_ON)
-            and one.verdict == BROKEN
-            and one.outcome == ACCEPTED
-        ):
+        protects = one.attempt.want in (table.REFUSE, table.NOT_GO_ON)
+        if protects and one.verdict == BROKEN and one.outcome == ACCEPTED:
             one.verdict, one.why = UNSURE, "the state influences nothing here, so it need not be protected"

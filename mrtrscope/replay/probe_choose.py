@@ -70,10 +70,7 @@ def _other_call(recording: Recording, step: Step) -> tuple[str, dict[str, Any]] 
     """Another tool of this server that asks, too, and that was not said to be destructive."""
     for other in [*candidates(recording), *recording.firsts]:
         exchange = other.exchange
-        if (
-            exchange.method == step.exchange.method == "tools/call"
-            and exchange.target != step.exchange.target
-        ):
-            if not destructive(other):
-                return exchange.target, exchange.arguments if type(exchange.arguments) is dict else {}
+        calls = exchange.method == step.exchange.method == "tools/call"
+        if calls and exchange.target != step.exchange.target and not destructive(other):
+            return exchange.target, exchange.arguments if type(exchange.arguments) is dict else {}
     return None

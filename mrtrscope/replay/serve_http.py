@@ -13,7 +13,7 @@ from tornado.netutil import bind_sockets
 from tornado.web import Application, RequestHandler
 
 from mrtrscope.link.facts import META_VERSION
-from mrtrscope.replay.play import Player
+from mrtrscope.replay.play import Answering
 from mrtrscope.replay.recording import Step
 from mrtrscope.replay.served import Posts, text_of
 from mrtrscope.wire.events import ABSENT
@@ -28,7 +28,7 @@ SESSIONS = 10_000  # that are remembered; the oldest are forgotten, as if they h
 class HttpServer:
     """Listens on a loopback address until it is closed."""
 
-    def __init__(self, player: Player, posts: Posts) -> None:
+    def __init__(self, player: Answering, posts: Posts) -> None:
         self.player = player
         self.posts = posts
         self.asked: dict[str, asyncio.Future[dict[str, Any]]] = {}
@@ -163,14 +163,31 @@ class _Handler(RequestHandler):
 
     async def send(self, message: dict[str, Any]) -> None:
         """One event of the answer's stream, which begins with the first."""
-        if not self._stream:
-            self._stream = True
-            self.set_status(200)
-            self.set_header("Content-Type", "text/event-stream")
-            self.set_header("Cache-Control", "no-cache")
-            self.set_header("X-Accel-Buffering", "no")
-            self._record_head()
-        data = b"event: message\ndata: " + text_of(message) + b"\n\n"
+        await self.begin()
+        await self._write(b"event: message\ndata: " + text_of(message) + b"\n\n")
+
+    async def begin(self) -> None:
+        """Answer with an event stream, whatever comes on it."""
+        if self._stream:
+            return
+        self._stream = True
+        self.set_status(200)
+        self.set_header("Content-Type", "text/event-stream")
+        self.set_header("Cache-Control", "no-cache")
+        self.set_header("X-Accel-Buffering", "no")
+        self._record_head()
+
+    async def cut(self, message: dict[str, Any]) -> None:
+        """Send half of a message, and break the connection."""
+        await self.begin()
+        data = text_of(message)
+        await self._write(b"event: message\ndata: " + data[: len(data) // 2])
+        number, self._number = self._number, 0
+        self._owner.posts.ended(number, "server", "broken off on purpose")
+        self.request.connection.stream.close()  # type: ignore[union-attr]
+        raise asyncio.CancelledError
+
+    async def _write(self, data: bytes) -> None:
         self._owner.posts.data(self._number, data)
         self.write(data)
         try:

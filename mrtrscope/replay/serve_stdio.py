@@ -7,7 +7,7 @@ import os
 import threading
 from typing import Any
 
-from mrtrscope.replay.play import Player
+from mrtrscope.replay.play import Answering
 from mrtrscope.replay.served import Lines, text_of
 from mrtrscope.wire.events import ABSENT
 from mrtrscope.wire.jsonrpc import id_text, parse
@@ -19,7 +19,7 @@ BLOCK = 1 << 16
 class StdioServer:
     """Reads requests from one descriptor and writes answers to another, until the input ends."""
 
-    def __init__(self, player: Player, lines: Lines, read_fd: int = 0, write_fd: int = 1) -> None:
+    def __init__(self, player: Answering, lines: Lines, read_fd: int = 0, write_fd: int = 1) -> None:
         self._player = player
         self._lines = lines
         self._read_fd, self._write_fd = read_fd, write_fd

@@ -12,8 +12,23 @@ from mrtrscope.frames import DATA, END, HEAD, OPEN
 from mrtrscope.recorder import Journal
 
 
+class Verbatim(dict[str, Any]):
+    """An object whose JSON text is given, where JSON made of a dict could not say it (a key twice)."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(json.loads(text))
+        self.text = text
+
+    @classmethod
+    def around(cls, id: Any, result: Verbatim) -> Verbatim:
+        """The response with this result."""
+        return cls(f'{{"jsonrpc": "2.0", "id": {json.dumps(id)}, "result": {result.text}}}')
+
+
 def text_of(message: Any) -> bytes:
     """A message as compact JSON; what UTF-8 cannot hold (lone surrogates) is escaped."""
+    if isinstance(message, Verbatim):
+        return message.text.encode()
     try:
         return json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode()
     except UnicodeEncodeError:

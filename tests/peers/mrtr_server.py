@@ -42,7 +42,7 @@ def principal(ctx: Any) -> str | None:
     return None if headers is None else headers.get("authorization", "nobody")
 
 
-security = RequestStateSecurity(keys=[KEY], ttl=1.0, bind_principal=principal) if MODE == "right" else None
+security = RequestStateSecurity(keys=[KEY], ttl=4.0, bind_principal=principal) if MODE == "right" else None
 server = MCPServer("cashier", version="1.0", log_level="CRITICAL", request_state_security=security)
 if MODE in ("plain", "loose"):
     kept = [m for m in server._lowlevel_server.middleware if not isinstance(m, RequestStateBoundary)]

@@ -1,0 +1,129 @@
+"""A server that misbehaves in one way: what plays it in the place of a recorded one, over the same transports."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from mrtrscope.recorder import Journal
+from mrtrscope.replay.play import Talk
+from mrtrscope.replay.recording import Recording, Step
+from mrtrscope.replay.served import Lines, Posts, Verbatim
+from mrtrscope.replay.ways import CUT, SILENCE, STREAM, WAYS, Way
+
+INFO = {"name": "mrtrscope-probe", "version": "1"}
+STAMP = {"io.modelcontextprotocol/serverInfo": INFO}
+PACE = 0.005  # seconds before each answer, so that who goes round for ever does not take the machine with it
+
+
+class Misbehaving:
+    """Answers requests as a `Player` does, one way wrong. Any tool that is called is there; `tool` is in the list."""
+
+    def __init__(self, way: Way, tool: str = "probe") -> None:
+        self._way = way
+        self._tool = tool
+        self._asked = 0
+
+    async def answer(
+        self, request: dict[str, Any], talk: Talk, client: str
+    ) -> tuple[dict[str, Any], Step | None]:
+        """The response to a request."""
+        method, params, id = request.get("method"), request.get("params"), request.get("id")
+        params = params if type(params) is dict else {}
+        if method == self._way.on:
+            await asyncio.sleep(PACE)
+            self._asked += 1
+            return await self._wrong(params, id, talk), None
+        result = self._ordinary(str(method), params)
+        if result is None:
+            return {
+                "jsonrpc": "2.0",
+                "id": id,
+                "error": {"code": -32601, "message": "Method not found"},
+            }, None
+        return {"jsonrpc": "2.0", "id": id, "result": result}, None
+
+    async def _wrong(self, params: dict[str, Any], id: Any, talk: Talk) -> dict[str, Any]:
+        result = self._way.answer(params, self._asked - 1)
+        response: dict[str, Any] = {"jsonrpc": "2.0", "id": id, "result": result}
+        if isinstance(result, Verbatim):
+            response = Verbatim.around(id, result)
+        if self._way.how == STREAM and hasattr(talk, "begin"):
+            await talk.begin()
+        if self._way.how == CUT and hasattr(talk, "cut"):
+            await talk.cut(response)
+        if self._way.how == SILENCE:
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                await talk.send(response)
+                raise
+        return response
+
+    def _ordinary(self, method: str, params: dict[str, Any]) -> dict[str, Any] | None:
+        if method == "server/discover":
+            return {
+                "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}},
+                "ttlMs": 0, "cacheScope": "private", "_meta": STAMP,
+            }  # fmt: skip
+        if method == "initialize":
+            return {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": INFO}
+        if method == "tools/list":
+            tool = {
+                "name": self._tool,
+                "description": "A tool to try clients with.",
+                "inputSchema": {"type": "object"},
+            }
+            return {
+                "resultType": "complete",
+                "tools": [tool],
+                "ttlMs": 0,
+                "cacheScope": "private",
+                "_meta": STAMP,
+            }
+        if method == "tools/call":
+            return {"resultType": "complete", "content": [{"type": "text", "text": "done"}], "_meta": STAMP}
+        return {} if method in ("ping", "logging/setLevel") else None
+
+
+async def on_stdio(way: Way, tool: str, into: Path) -> None:
+    """Misbehave on standard input and output until the input ends."""
+    from mrtrscope.replay.serve_stdio import StdioServer
+
+    journal = Journal.create(str(into), "replay", way.name)
+    try:
+        await StdioServer(Misbehaving(way, tool), Lines(journal)).run()
+    finally:
+        journal.close()
+
+
+class OverHttp:
+    """Misbehaves over HTTP on a loopback address: `url` is for one way, whose traffic is a channel of its own."""
+
+    def __init__(self, way: Way, tool: str, into: Path, host: str = "127.0.0.1", port: int = 0) -> None:
+        from mrtrscope.replay.serve_http import HttpServer
+
+        self.way = way
+        self._journal = Journal.create(str(into), "replay", way.name)
+        self._server = HttpServer(Misbehaving(way, tool), Posts(self._journal))
+        try:
+            where, number = self._server.start(host, port)
+        except OSError:
+            self._journal.close()
+            raise
+        self.url = f"http://{where}:{number}/mcp"
+
+    async def close(self) -> Path:
+        """Stop; gives the journal."""
+        await self._server.close()
+        self._journal.close()
+        return Path(self._journal.path)
+
+
+def seen(journal: Path, way: Way) -> tuple[str, str]:
+    """(verdict, what was seen) of what a client did, from the journal of it."""
+    return way.judge(Recording.load(journal).steps)
+
+
+__all__ = ["WAYS", "Misbehaving", "OverHttp", "on_stdio", "seen"]
