@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from mrtrscope.link.facts import Client, Exchange
@@ -170,13 +170,7 @@ class Tools:
         return found
 
     def _recall(self, where: tuple[str, str, str]) -> Tool | None:
-        row = self._memory.get("tool", _digest(where))
-        if row is None:
-            return None
-        of_text, key, t, peer, credential, info, host = json.loads(row)
-        text = self._memory.get("tool-text", bytes.fromhex(of_text)) or ""
-        client = Client(peer, bytes.fromhex(credential), info, host)
-        return Tool(where[2], self._definition(text), key, t, client)
+        return _read(self._memory, where, self._definition)
 
     def _definition(self, text: str) -> Definition:
         found = self._definitions.get(text)
@@ -184,6 +178,20 @@ class Tools:
             found = Definition(text)
             _keep(self._definitions, text, found)
         return found
+
+
+def defined(memory: Memory, exchange: Exchange, name: str) -> Tool | None:
+    """The newest definition of any tool, for whoever sent this request; for calls there is `Exchange.tool`."""
+    return _read(memory, (*scope_of_lists(exchange), name), Definition)
+
+
+def _read(memory: Memory, where: tuple[str, str, str], make: Callable[[str], Definition]) -> Tool | None:
+    row = memory.get("tool", _digest(where))
+    if row is None:
+        return None
+    of_text, key, t, peer, credential, info, host = json.loads(row)
+    text = memory.get("tool-text", bytes.fromhex(of_text)) or ""
+    return Tool(where[2], make(text), key, t, Client(peer, bytes.fromhex(credential), info, host))
 
 
 def scope_of_lists(exchange: Exchange) -> tuple[str, str]:

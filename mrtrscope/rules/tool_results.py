@@ -6,7 +6,9 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from mrtrscope.link.facts import Exchange
 from mrtrscope.link.offers import offered
+from mrtrscope.link.tools import Tool, defined
 from mrtrscope.rules import said
 from mrtrscope.rules.content import BLOCKS, SHOWN, block_faults
 from mrtrscope.rules.context import Context, Finding
@@ -23,32 +25,36 @@ FROM_SERVER = ("s2c",)
 TEXT_LIMIT = 1 << 20
 
 
-@rule("tools/structured-conforms", level=MUST, fault=SERVER, on=RESULT, methods=CALL, dirs=FROM_SERVER, eras=BOTH,
-      source=PAGE + "#output-schema")  # fmt: skip
+@rule("tools/structured-conforms", level=MUST, fault=SERVER, on=RESULT, methods=CALL + TASK, dirs=FROM_SERVER,
+      eras=BOTH, source=PAGE + "#output-schema")  # fmt: skip
 def structured_content_does_not_conform(answer: Message, ctx: Context) -> Iterator[Finding]:
     """A tool with an outputSchema gives no structuredContent, or one that does not fit it.
 
     Why it matters: clients and code written for the tool take the schema for granted.
-    Cannot tell: questions and tasks are no results yet. A tool error may leave it out, and what it holds then is only
-    noted. Silent without a definition for this credential, and where the schema is too large to tell.
+    Cannot tell: questions and tasks are no results yet; the result of a task is. A tool error may leave it out, and
+    what it holds then is only noted. Silent without a definition for this credential, or with one that is too large.
     """
     exchange = ctx.exchange
-    if exchange is None or exchange.tool is None or exchange.tool.definition.output is ABSENT:
+    if exchange is None:
         return
-    result, definition = answer.result, exchange.tool.definition
+    tool, result, path = exchange.tool, answer.result, "/result"
+    if exchange.method != CALL[0]:
+        tool, result, path = _of_task(answer, exchange, ctx)
+    if tool is None or tool.definition.output is ABSENT:
+        return
     if result.get("resultType", "complete") != "complete" or "task" in result or not result:
         return
     if "resultType" not in result and not result.keys().isdisjoint(("inputRequests", "requestState")):
         return  # a question that forgot to say so: mrtr/input-fields-need-result-type
-    failed = result.get("isError") is True
+    failed, definition = result.get("isError") is True, tool.definition
     value = result.get("structuredContent", ABSENT)
-    also = [exchange.request.key, exchange.tool.key]
+    also = [exchange.request.key, tool.key]
     if value is ABSENT:
         if not failed:
             ctx.tested()
             yield ctx.finding(answer, saw=sorted(result), expected="structuredContent", also=also,
-                              path="/result/structuredContent",
-                              text=f"the tool {exchange.target[:80]!r} has an outputSchema, and its result no "
+                              path=path + "/structuredContent",
+                              text=f"the tool {tool.name[:80]!r} has an outputSchema, and its result no "
                               "structuredContent")  # fmt: skip
         return
     faults = ready(definition.output, definition.digest, "out").faults(value, len(answer.raw))
@@ -58,8 +64,22 @@ def structured_content_does_not_conform(answer: Message, ctx: Context) -> Iterat
     for fault in faults:
         where = pointer(*fault.path)
         yield ctx.finding(answer, saw=fault.saw, expected={fault.keyword: fault.expected}, also=also,
-                          path="/result/structuredContent" + where, level="info" if failed else None,
+                          path=f"{path}/structuredContent{where}", level="info" if failed else None,
                           text=f"structuredContent{where.replace('/', '.')} {fault.words()}")  # fmt: skip
+
+
+def _of_task(answer: Message, exchange: Exchange, ctx: Context) -> tuple[Tool | None, dict[str, Any], str]:
+    """The tool whose call became this task, the result of that call, and where it stands."""
+    operation = ctx.operation
+    if operation is None or operation.method != CALL[0] or not operation.target:
+        return None, {}, ""
+    result, path = answer.result, "/result"
+    if exchange.method == TASK[0]:
+        inner = result.get("result")
+        if result.get("status") != "completed" or type(inner) is not dict:
+            return None, {}, ""
+        result, path = inner, "/result/result"
+    return defined(ctx.memory, exchange, operation.target), result, path
 
 
 @rule("tools/structured-has-text", level=SHOULD, fault=SERVER, on=RICH, methods=CALL, dirs=FROM_SERVER, eras=BOTH,
