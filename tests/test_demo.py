@@ -65,9 +65,10 @@ def test_it_ends_well_and_in_time(shown: Shown) -> None:
 @pytest.mark.live
 def test_it_prints_operations_findings_and_where_the_pictures_are(shown: Shown) -> None:
     capture, done, _ = shown
-    headings = re.findall(r"^(Operations|Findings|Capture|Pictures|Next)", done.stdout, re.MULTILINE)
-    assert headings == ["Operations", "Findings", "Capture", "Pictures", "Next"]
+    headings = re.findall(r"^(Operations|Findings|Capture|Pictures|Next|Report)", done.stdout, re.MULTILINE)
+    assert headings == ["Operations", "Findings", "Capture", "Pictures", "Next", "Report"]
     pictures = sorted(path.name for path in (capture / "pictures").iterdir())
+    assert f"Report     {capture / 'report.html'}\n" in done.stdout and (capture / "report.html").is_file()
     assert f"Pictures   {capture / 'pictures'}: {len(pictures)}," in done.stdout
     several = [o["id"] for o in operations(capture) if len(o["rounds"]) > 1]
     assert pictures == sorted(f"{op}.svg" for op in several)

@@ -14,20 +14,20 @@ from mrtrscope.cli.common import colours, columns, epilog, opened, print_lines, 
 if TYPE_CHECKING:
     from mrtrscope.store.reader import Store
 
-PICTURES = "pictures"
+PICTURES, REPORT = "pictures", "report.html"
 
 
 @click.command(epilog=epilog("mrtrscope demo --capture my-demo"))
 @click.option(
     "--capture", type=click.Path(path_type=Path, file_okay=False), help="A new folder to record into."
 )
-@click.option("--open", "show", is_flag=True, help="Open a picture when it is done.")
+@click.option("--open", "show", is_flag=True, help="Open the report when it is done.")
 def demo(capture: Path | None, show: bool) -> int:
     """Run a real client and server, capture, judge and draw them.
 
     A client and a server of the official SDK talk over stdio, behind `wrap`, and over HTTP, behind `proxy`; so does a
-    client that breaks rules. Then the operations and the findings are printed, and pictures drawn. Takes less than 20
-    seconds, and leaves nothing running.
+    client that breaks rules. Then the operations and the findings are printed, pictures drawn and a report written.
+    Takes less than 20 seconds, and leaves nothing running.
     """
     from mrtrscope.demo.run import DemoError, Interrupted, record
 
@@ -44,12 +44,14 @@ def demo(capture: Path | None, show: bool) -> int:
     with opened(capture) as store:
         _print(store)
         pictures = _draw(store, capture)
+        page = _report(store, capture)
     click.echo(f"\nCapture    {capture}")
     click.echo(f"Pictures   {pictures[0].parent}: {len(pictures)}, of every operation of more than one round")
     click.echo(f"Next       mrtrscope show {capture} {pictures[0].stem}")
+    click.echo(f"Report     {page}")
     say(f"Took {time.monotonic() - started:.1f} s.")
     if show:
-        click.launch(str(pictures[0]))
+        click.launch(str(page))
     return 0
 
 
@@ -74,6 +76,12 @@ def _print(store: Store) -> None:
     print_lines(operations(store.operations(), columns(), colours()))
     click.echo("\nFindings\n")
     print_lines(findings(store.findings(), store.finding_counts(), store.counts(), columns(), colours()))
+
+
+def _report(store: Store, capture: Path) -> Path:
+    from mrtrscope.views.report import pages
+
+    return pages.write(store, capture / REPORT).files[0]
 
 
 def _draw(store: Store, capture: Path) -> list[Path]:
