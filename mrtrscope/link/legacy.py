@@ -52,7 +52,7 @@ class Session:
         "open", "premature", "skipped", "streams", "version", "wanted",
     )  # fmt: skip
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, streams: Streams) -> None:
         self.name = name
         self.begun: Mark | None = None
         self.asking = self.info = self.wanted = self.version = self.end = self.end_key = ""
@@ -60,7 +60,7 @@ class Session:
         self.premature: Mark | None = None
         self.end_t = self.after = self.last = 0
         self.open: dict[str, str] = {}
-        self.streams = Streams()
+        self.streams = streams
 
 
 class Legacy:
@@ -103,7 +103,7 @@ class Legacy:
         self._memory.set("legacy-id", key, exchange.key)
 
     def _on_stdio(self, channel: Channel, exchange: Exchange) -> None:
-        session = _session(channel, exchange.peer.id)
+        session = self._session(channel, exchange.peer.id)
         session.last = exchange.t
         if exchange.method == INITIALIZE:
             if session.begun is not None or session.asking:
@@ -137,7 +137,7 @@ class Legacy:
         http = exchange.http
         if answer.kind != "response" or "protocolVersion" not in answer.result:
             if http is None:
-                _session(channel, exchange.peer.id).asking = ""
+                self._session(channel, exchange.peer.id).asking = ""
             return
         wanted, agreed = exchange.request.params.get("protocolVersion"), answer.result["protocolVersion"]
         if type(wanted) is str and wanted == agreed:
@@ -146,7 +146,7 @@ class Legacy:
             return
         id = http.response_header("mcp-session-id") if http is not None else None
         name = exchange.peer.id if http is None else name_of(answer.channel, id) if id else ""
-        session = _session(channel, name, anew=http is not None and bool(id))
+        session = self._session(channel, name, anew=http is not None and bool(id))
         session.begun, session.asking, session.named = mark(answer), "", id is not None
         session.wanted = wanted if type(wanted) is str else ""
         session.version = agreed if type(agreed) is str else ""
@@ -192,6 +192,14 @@ class Legacy:
             session = session_of(channel, message)
             if session is not None:
                 session.initialized = True
+
+    def _session(self, channel: Channel, name: str, anew: bool = False) -> Session:
+        table = _table(channel, "sessions")
+        found: Session | None = table.get(name)
+        if found is None or anew:
+            found = Session(name, Streams(self._memory, f"{channel.name}\0{name}"))
+            _keep(table, name, found, KEPT)
+        return found
 
     # -- heads and streams
 
@@ -240,7 +248,7 @@ class Legacy:
                 return
             if session is None:
                 session = sessions(channel).get("")
-            streams = session.streams if session is not None else Streams()
+            streams = session.streams if session is not None else Streams(self._memory, http.key)
             streams.opened(http, session is not None and session.named)
 
     def streamed(self, message: Message) -> None:
@@ -280,15 +288,6 @@ def _elicited(channel: Channel, message: Message, asked: list[Any]) -> None:
         table = _table(channel, "elicited")
         before = table.get(message.peer.id, [])
         _keep(table, message.peer.id, [*before, *(id[:1024] for id in ids)][-IDS:], PEERS)
-
-
-def _session(channel: Channel, name: str, anew: bool = False) -> Session:
-    table = _table(channel, "sessions")
-    found = table.get(name)
-    if found is None or anew:
-        found = Session(name)
-        _keep(table, name, found, KEPT)
-    return found
 
 
 def _sessionless(channel: Channel, http: HttpExchange) -> None:

@@ -11,13 +11,14 @@ What is odd about the event that a message came in is `Stream.odd`, kind -> key 
 
 from __future__ import annotations
 
+import json
 from collections import OrderedDict
 from typing import Any
 
-from mrtrscope.link.memory import digest
+from mrtrscope.link.memory import Memory, digest
 from mrtrscope.wire.events import HttpExchange, Message, Signal
 
-EVENTS, STREAMS, TOLD, ID_LIMIT = 1024, 32, 64, 1024
+STREAMS, TOLD = 16, 32
 AT_ONCE = 1_000_000  # µs within which equal notifications on two streams are one that was sent twice
 
 
@@ -92,15 +93,16 @@ class Stream:
 
 
 class Streams:
-    """The latest streams of a session.
+    """The latest streams of a session; the ids of its events are kept for ever in `Memory`.
 
-    streams  by key       ids   id -> [digest of what it carried, root, key of the message]
+    scope    names the session                 streams  by key
     told     digest of a notification or request of the server -> [stream, root, key, t]
     """
 
-    def __init__(self) -> None:
+    def __init__(self, memory: Memory, scope: str) -> None:
+        self._memory = memory
+        self.scope = scope
         self.streams: OrderedDict[str, Stream] = OrderedDict()
-        self.ids: OrderedDict[str, list[str]] = OrderedDict()
         self.told: OrderedDict[str, list[Any]] = OrderedDict()
 
     def opened(self, http: HttpExchange, named: bool) -> None:
@@ -113,17 +115,21 @@ class Streams:
 
     def event(self, stream: Stream, id: str, data: str | bytes, key: str) -> dict[str, str]:
         """An event with an id; what is odd about it."""
-        id = id[:ID_LIMIT]
         contents = digest(data).hex()
-        known = self.ids.get(id)
+        known = self._known(id)
         if known is None:
-            self.ids[id] = [contents, stream.root, key]
-            if len(self.ids) > EVENTS:
-                self.ids.popitem(last=False)
+            row = json.dumps([contents, stream.root, key])
+            self._memory.set("event", digest(self.scope, id), row)
             return {}
         if stream.resumed:
             return {"foreign": known[2]} if known[1] != stream.root and known[0] == contents else {}
         return {"reused": known[2]} if known[0] != contents else {}
+
+    def _known(self, id: str) -> list[str] | None:
+        """[digest of what the event with this id carried, root of its stream, key of its message]."""
+        text = self._memory.get("event", digest(self.scope, id))
+        found: list[str] | None = json.loads(text) if text is not None else None
+        return found
 
     def copied(self, stream: Stream, message: Message) -> str:
         """Key of the same message on another stream that was open at the same time, "" for none."""
@@ -143,7 +149,7 @@ class Streams:
 
     def resumes(self, http: HttpExchange, id: str, t: int) -> None:
         """A request with a Last-Event-ID."""
-        known = self.ids.get(id[:ID_LIMIT])
+        known = self._known(id)
         root = known[1] if known is not None else ""
         line = [stream for stream in self.streams.values() if stream.root == root and stream.last]
         latest = max(line, key=lambda stream: stream.last_t, default=None)

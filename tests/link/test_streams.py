@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from mrtrscope.link.streams import EVENTS, STREAMS, Stream, Streams, stream_of
+from mrtrscope.link.memory import DictMemory
+from mrtrscope.link.streams import STREAMS, TOLD, Stream, Streams, stream_of
 from mrtrscope.wire.events import HttpExchange, Message, Peer, Signal, SseEvent
 
 PEER = Peer("p", "http")
@@ -43,7 +44,7 @@ def event(http: HttpExchange, id: str, retry: str | None = None, t: int = 0) -> 
 
 
 def test_a_stream_that_begins_with_an_id_is_primed() -> None:
-    streams = Streams()
+    streams = Streams(DictMemory(), "session")
     http = opened(streams, "a")
     event(http, "a-0", "500")
     stream = message(http, {"id": 1, "result": {}}, "a-1")
@@ -51,14 +52,14 @@ def test_a_stream_that_begins_with_an_id_is_primed() -> None:
 
 
 def test_an_id_for_two_events_is_odd() -> None:
-    streams = Streams()
+    streams = Streams(DictMemory(), "session")
     message(opened(streams, "a"), CHANGED, "1", t=1)
     stream = message(opened(streams, "b"), {"id": 1, "result": {}}, "1", t=2)
     assert stream.odd == {"unprimed": "", "reused": "a:1"}
 
 
 def test_what_is_told_again_on_its_own_line_is_right_and_on_another_is_not() -> None:
-    streams = Streams()
+    streams = Streams(DictMemory(), "session")
     a, b = opened(streams, "a"), opened(streams, "b", "GET")
     message(a, {"id": 9, "method": "roots/list"}, "a-1", t=1)
     message(b, CHANGED, "b-1", t=2)
@@ -69,7 +70,7 @@ def test_what_is_told_again_on_its_own_line_is_right_and_on_another_is_not() -> 
 
 
 def test_copies_on_streams_that_are_open_together() -> None:
-    streams = Streams()
+    streams = Streams(DictMemory(), "session")
     a, b = opened(streams, "a", "GET"), opened(streams, "b", "GET")
     message(a, CHANGED, t=1)
     assert message(b, CHANGED, t=500_000).odd == {"copied": "a:1"}
@@ -77,7 +78,7 @@ def test_copies_on_streams_that_are_open_together() -> None:
 
 
 def test_a_stream_is_taken_up_where_it_ended() -> None:
-    streams = Streams()
+    streams = Streams(DictMemory(), "session")
     a = opened(streams, "a")
     event(a, "a-0", "3000", t=1_000)
     message(a, CHANGED, "a-1", t=2_000)
@@ -88,10 +89,15 @@ def test_a_stream_is_taken_up_where_it_ended() -> None:
     assert opened(streams, "c", "GET", after="zz").facts["resume"]["root"] == ""
 
 
-def test_streams_and_ids_are_bounded() -> None:
-    streams = Streams()
-    for n in range(STREAMS + 5):
-        http = opened(streams, str(n))
-    for n in range(EVENTS + 5):
-        event(http, f"e{n}")
-    assert (len(streams.streams), len(streams.ids)) == (STREAMS, EVENTS)
+def test_ids_belong_to_one_session() -> None:
+    memory = DictMemory()
+    message(opened(Streams(memory, "one"), "a"), CHANGED, "1", t=1)
+    stream = message(opened(Streams(memory, "other"), "b"), {"id": 1, "result": {}}, "1", t=2)
+    assert "reused" not in stream.odd
+
+
+def test_streams_and_what_was_told_are_bounded() -> None:
+    streams = Streams(DictMemory(), "session")
+    for n in range(STREAMS + TOLD):
+        message(opened(streams, str(n)), {"method": f"notifications/{n}"})
+    assert (len(streams.streams), len(streams.told)) == (STREAMS, TOLD)
