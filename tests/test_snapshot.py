@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from mrtrscope import snapshot
 from mrtrscope.link.facts import Difference
-from mrtrscope.wire.events import ABSENT, Peer
+from mrtrscope.wire.events import ABSENT, HttpExchange, Peer
 
 from .link.test_canonical import VALUES
 from .link.world import World, accept
@@ -124,3 +124,14 @@ def test_an_analysis_that_stops_and_goes_on_says_what_one_in_a_single_piece_says
             assert snapshot.dump(parts.linker, {"memory": memory, "sink": parts}) == text
         _story(parts, step)
     assert _told(parts) == _told(whole)
+
+
+def test_no_credential_reaches_a_checkpoint() -> None:
+    http = HttpExchange("j:0", 1, Peer("a/1", "http"), "http://127.0.0.1/mcp", 5)
+    http.request_headers = [("Authorization", "Bearer s3cret"), ("Cookie", "sid=s3cret"), ("Accept", "*/*")]
+    http.response_headers = [("Set-Cookie", "sid=s3cret; Path=/")]
+    text = snapshot.dump(http, {})
+    assert b"s3cret" not in text
+    again = snapshot.load(text, {})
+    assert again.request_headers == [("Authorization", "Bearer …"), ("Cookie", "…"), ("Accept", "*/*")]
+    assert (again.key, again.response_headers, again.status) == ("j:0", [("Set-Cookie", "…")], None)

@@ -88,6 +88,13 @@ class HttpExchange:
         # "answer-head": lists of what was odd about heads out of relayed bytes. The rest is of link and rules.
         self.facts: dict[str, Any] = {}
 
+    def __snapshot__(self) -> dict[str, Any]:
+        """Every field, for a checkpoint; of credentials only that there were some (the journal alone has them)."""
+        fields = {name: getattr(self, name) for name in self.__slots__}
+        for name in ("request_headers", "response_headers"):
+            fields[name] = [(k, _hidden(v) if k.lower() in _SECRETS else v) for k, v in fields[name]]
+        return fields
+
     def request_header(self, name: str) -> str | None:
         """First value of a request header by lower-case name, None when absent."""
         return _first(self.request_headers, name)
@@ -101,6 +108,15 @@ class HttpExchange:
 
     def response_header_all(self, name: str) -> list[str]:
         return [v for k, v in self.response_headers if k.lower() == name]
+
+
+_SECRETS = frozenset({"authorization", "proxy-authorization", "cookie", "set-cookie"})
+
+
+def _hidden(value: str) -> str:
+    """A credential without its secret: the scheme stays."""
+    scheme, space, _ = value.partition(" ")
+    return f"{scheme} …" if space and scheme.isalpha() else "…"
 
 
 def _first(headers: list[tuple[str, str]], name: str) -> str | None:
