@@ -35,6 +35,7 @@ from mrtrscope.timeline import Timeline
 
 BATCH = 5_000  # frames between two commits
 LIVE_SECONDS = 0.25  # a live batch is written after so long at the latest
+PRESENT_SECONDS = 1.0  # what is open now is asked so often at least, where traffic never pauses
 PAYS = 20  # a checkpoint is due when so many times its cost went by
 
 
@@ -73,13 +74,17 @@ class Analyser:
         """
         turned = time.monotonic()
         due = turned + LIVE_SECONDS
+        behind = 0.0  # since when rows were written without asking what is open now; 0: the answer is theirs
         with self._timeline() as timeline:
             for frame in timeline.follow(stop):
                 now = time.monotonic()
                 if frame is not None:
                     self._feed(frame, timeline)
-                if self._pending and (frame is None or now >= due or self._pending >= BATCH):
-                    self._commit(timeline, present=frame is None)
+                pause = frame is None and bool(behind or self._pending)
+                if pause or (self._pending and (now >= due or self._pending >= BATCH)):
+                    present = pause or (behind > 0 and now - behind >= PRESENT_SECONDS)
+                    self._commit(timeline, present=present)
+                    behind = 0.0 if present else behind or now
                     due = time.monotonic() + LIVE_SECONDS
                     tell(self._reached(timeline))
                 if frame is None:
