@@ -189,7 +189,7 @@ _SAMPLE = {
     "method": "sampling/createMessage",
     "params": {"messages": [{"role": "user", "content": {"type": "text", "text": "?"}}], "maxTokens": 5},
 }
-_UNDECLARED = {"roots": {"method": "roots/list"}, "sample": _SAMPLE, "other": {"method": "mrtrscope/none"}}
+_UNDECLARED: dict[str, Value] = {"roots": {"method": "roots/list"}, "sample": _SAMPLE, "other": {"method": "mrtrscope/none"}}
 
 WAYS: dict[str, Way] = {
     way.name: way

@@ -1,0 +1,159 @@
+"""`probe client` before the official Python client, as it is: what it notices, where it stops, what it brings back."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mrtrscope.replay import Recording
+from mrtrscope.replay.served import Verbatim, text_of
+from mrtrscope.replay.ways import BROKEN, CAP, KEPT, NOT_SEEN, UNSURE, WAYS
+from mrtrscope.rules.catalogue import ENTRIES
+from tests.conftest import ROOT, mrtrscope
+from tests.replay.world import PYTHON, YES, asks, call, capture, request, said
+
+CLIENT = [PYTHON, str(ROOT / "tests" / "peers" / "probed_client.py")]
+OFFICIAL = dict.fromkeys(WAYS, KEPT) | {"duplicate-keys": UNSURE, "stream-cut": UNSURE}
+
+
+def probe(into: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    return mrtrscope("probe", "client", "--capture", into, *options, timeout=115)
+
+
+def rows(done: subprocess.CompletedProcess[str]) -> dict[str, dict[str, Any]]:
+    assert done.returncode in (0, 1), done.stderr
+    return {row["way"]: row for row in json.loads(done.stdout)["ways"]}
+
+
+@pytest.mark.live
+def test_what_the_official_client_makes_of_it_over_http(tmp_path: Path) -> None:
+    got = rows(probe(tmp_path, "--format", "json", "--", *CLIENT, "{url}"))
+    assert {way: row["verdict"] for way, row in got.items()} == OFFICIAL
+    assert got["endless"]["saw"] == "gave up after 10 retries"
+    assert got["endless-state-only"]["saw"] == "gave up after 10 retries"
+    assert got["endless"]["ended"] == "exit code 1"
+    assert got["no-result-type"]["saw"] == "did not retry"
+    assert got["state-long"]["saw"] == "came back as it was issued"
+    assert got["well-behaved"]["ended"] == "exit code 0"
+    listed = json.loads(mrtrscope("list", tmp_path, "--format", "json").stdout)["operations"]
+    assert {op["channel"].rpartition("/")[2] for op in listed} >= {"mcp"} or len(listed) > 40
+    assert mrtrscope("diagram", tmp_path, listed[2]["id"], "--format", "text").returncode == 0
+
+
+@pytest.mark.live
+def test_the_same_on_stdio(tmp_path: Path) -> None:
+    ways = [
+        "endless",
+        "unknown-result-type",
+        "duplicate-keys",
+        "state-not-ascii",
+        "late-after-cancel",
+        "list-asks",
+    ]
+    options = [word for way in ways for word in ("--way", way)]
+    got = rows(probe(tmp_path, *options, "--format", "json", "--", *CLIENT, "{server}"))
+    assert {way: row["verdict"] for way, row in got.items()} == {way: OFFICIAL[way] for way in ways}
+    listed = json.loads(mrtrscope("list", tmp_path, "--format", "json").stdout)["operations"]
+    assert {op["channel"] for op in listed} == set(ways)
+
+
+@pytest.mark.live
+def test_a_client_that_goes_round_for_ever_is_found_and_ended(tmp_path: Path) -> None:
+    """It retries whatever it gets, and is stopped when its time is over."""
+    code = (
+        "import json, sys, urllib.request\n"
+        "n, more = 0, {}\n"
+        "while True:\n"
+        "    n += 1\n"
+        "    body = {'jsonrpc': '2.0', 'id': n, 'method': 'tools/call', 'params': {'name': 'probe', **more}}\n"
+        "    r = urllib.request.Request(sys.argv[1], json.dumps(body).encode(), {'Content-Type': 'application/json'})\n"
+        "    o = urllib.request.build_opener(urllib.request.ProxyHandler({}))\n"
+        "    got = json.load(o.open(r))['result']\n"
+        "    more = {'requestState': got.get('requestState', 'x').upper(), 'inputResponses': {}}\n"
+    )
+    client = ["--format", "json", "--", PYTHON, "-c", code]
+    done = probe(tmp_path, "--way", "endless", "--timeout", "12", *client)
+    assert done.returncode == 1
+    assert rows(done)["endless"]["verdict"] == BROKEN
+    assert rows(done)["endless"]["ended"] == "still running after 12 s"
+    got = rows(probe(tmp_path, "--way", "no-result-type", "--way", "state-quotes", "--timeout", "5", *client))
+    assert {row["verdict"] for row in got.values()} == {BROKEN}
+    assert got["state-quotes"]["saw"] == "turned into upper case"
+
+
+@pytest.mark.live
+def test_clients_may_come_by_themselves(tmp_path: Path) -> None:
+    argv = [sys.executable, "-m", "mrtrscope", "probe", "client", "--capture", str(tmp_path)]
+    argv += ["--listen", "127.0.0.1:0", "--way", "endless", "--way", "list-asks", "--format", "json"]
+    process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    with process:
+        assert process.stderr
+        urls = [process.stderr.readline().split()[0] for _ in range(2)]
+        subprocess.run([*CLIENT, urls[0]], capture_output=True, timeout=60)
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert {row["way"]: (row["verdict"], row["saw"]) for row in json.loads(out)["ways"]} == {
+        "endless": (KEPT, "gave up after 10 retries"),
+        "list-asks": (NOT_SEEN, "the client sent no tools/list"),
+    }
+
+
+@pytest.mark.parametrize("way", WAYS.values(), ids=list(WAYS))
+def test_a_way_names_a_rule_and_says_json(way: Any) -> None:
+    assert way.rule in ENTRIES
+    json.loads(text_of({"result": way.answer({}, 0)}))
+
+
+def test_a_key_can_be_said_twice() -> None:
+    text = text_of(Verbatim.around("7", Verbatim('{"a": 1, "a": 2}')))
+    assert text == b'{"jsonrpc": "2.0", "id": "7", "result": {"a": 1, "a": 2}}'
+
+
+def judged(way: str, folder: Path, *messages: dict[str, Any]) -> tuple[str, str]:
+    return WAYS[way].judge(Recording.load(capture(folder, *messages)).steps)
+
+
+def test_what_is_made_of_what_a_client_did(tmp_path: Path) -> None:
+    first = [call(1, "probe"), asks(1, "s")]
+    again = [call(2, "probe", inputResponses={"q": YES}, requestState="S"), said(2, "x")]
+    assert judged("unknown-result-type", tmp_path / "1", *first) == (KEPT, "did not retry")
+    assert judged("unknown-result-type", tmp_path / "2", *first, *again) == (BROKEN, "retried 1 times")
+    assert judged("no-mode", tmp_path / "3", *first) == (BROKEN, "did not retry")
+    assert judged("undeclared-kinds", tmp_path / "4", *first, *again)[0] == BROKEN
+    assert judged("well-behaved", tmp_path / "5", *first, *again)[0] == BROKEN
+    assert judged("endless", tmp_path / "6", request(1, "tools/list"))[0] == NOT_SEEN
+    many = [
+        m
+        for n in range(2, CAP + 4)
+        for m in (call(n, "probe", inputResponses={}, requestState="s"), asks(n, "s"))
+    ]
+    assert judged("endless", tmp_path / "7", *first, *many) == (BROKEN, f"{CAP + 2} retries, and no end")
+
+
+MISTAKES = [
+    ([], "say which client: its command behind --, or --listen HOST:PORT"),
+    (["--listen", "127.0.0.1:0", "--", "x"], "say which client"),
+    (["--way", "x", "--", "y"], "There is no way 'x'; there are: well-behaved, endless"),
+    (["--listen", "0.0.0.0:0"], "cannot serve on 0.0.0.0:0: only loopback addresses"),
+    (["--listen", "x"], "--listen x: HOST:PORT is wanted"),
+    (
+        ["--way", "endless", "--", "no-such-command-anywhere"],
+        "no-such-command-anywhere: No such file or directory",
+    ),
+]
+
+
+@pytest.mark.parametrize(("options", "says"), MISTAKES, ids=[" ".join(o) for o, _ in MISTAKES])
+def test_a_mistake_is_one_line(tmp_path: Path, options: list[str], says: str) -> None:
+    done = probe(tmp_path, *options)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert done.stderr.startswith(f"Error: {says}")
+    assert os.path.isdir(tmp_path)
