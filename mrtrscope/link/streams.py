@@ -111,7 +111,9 @@ class Streams:
         http.facts["stream"] = stream
         self.streams[http.key] = stream
         if len(self.streams) > STREAMS:
-            self.streams.popitem(last=False)
+            # Nobody takes up a stream that brought its response.
+            over = (key for key, one in self.streams.items() if one.answered and one.end)
+            del self.streams[next(over, next(iter(self.streams)))]
 
     def event(self, stream: Stream, id: str, data: str | bytes, key: str) -> dict[str, str]:
         """An event with an id; what is odd about it."""

@@ -205,7 +205,7 @@ def resumes_elsewhere(event: Signal, ctx: Context) -> Iterator[Finding]:
     """A client takes up a stream not at its end, or not by GET.
 
     Why it matters: it is told again what it knows, or misses the rest.
-    Cannot tell: an id that was sent before the recording.
+    Cannot tell: an id that was sent before the recording, or long ago.
     """
     http = event.http
     resume = http.facts.get("resume") if http is not None else None
@@ -215,7 +215,7 @@ def resumes_elsewhere(event: Signal, ctx: Context) -> Iterator[Finding]:
     if http.method != "GET":
         yield ctx.finding(event, saw=http.method, expected="GET", path="Last-Event-ID",
                           text="a stream is taken up by another method than GET")  # fmt: skip
-    elif resume["root"] and resume["last"] != resume["id"]:
+    elif resume["last"] and resume["last"] != resume["id"]:
         yield ctx.finding(event, saw=resume["id"], expected=resume["last"], path="Last-Event-ID",
                           text="a stream is taken up before its end")  # fmt: skip
 

@@ -101,3 +101,12 @@ def test_streams_and_what_was_told_are_bounded() -> None:
     for n in range(STREAMS + TOLD):
         message(opened(streams, str(n)), {"method": f"notifications/{n}"})
     assert (len(streams.streams), len(streams.told)) == (STREAMS, TOLD)
+
+
+def test_a_stream_that_may_be_taken_up_outlives_those_that_are_over() -> None:
+    streams = Streams(DictMemory(), "session")
+    event(opened(streams, "listening", "GET"), "l-0")
+    for n in range(STREAMS + 4):
+        http = opened(streams, str(n))
+        message(http, {"id": n, "result": {}}).ends(http, n + 1)
+    assert "listening" in streams.streams and len(streams.streams) == STREAMS
