@@ -182,6 +182,17 @@ class Verdict(_Model):
     no_occasion: list[str]
 
 
+class Tried(_Model):
+    """A step by which clients found out what a server speaks."""
+
+    what: Literal["server/discover", "initialize"]
+    offered: str
+    outcome: str  # "served", "error -32601", "HTTP 404", "no answer", "cut off", "given up"
+    chosen: str = ""  # the revision agreed on, or those that the server lists
+    t: float
+    n: int = 1  # how often the same
+
+
 class Channel(_Model):
     """One server side."""
 
@@ -193,3 +204,5 @@ class Channel(_Model):
     findings: int
     server: str = ""
     clients: list[str] = []
+    speaks: dict[str, int] = {}  # revision: how many answered requests
+    tried: list[Tried] = []

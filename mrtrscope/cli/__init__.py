@@ -23,6 +23,7 @@ VERBS: dict[str, tuple[str, str, str | None]] = {
     "relay": ("carriers", "relay", "Pass plain HTTP to a server on this machine, and record it."),
     "proxy": ("proxy", "proxy", "Pass HTTP on through mitmproxy, and record it."),
     "list": ("list_", "list_", "List the operations of a capture, one a line."),
+    "channels": ("channels", "channels", "List the server sides of a capture, and what each speaks."),
     "messages": ("messages", "messages", "List every message of a capture, one a line."),
     "show": ("show", "show", "Show one operation, exchange or frame in full."),
     "check": ("check", "check", "Judge a capture against the rules and print what it breaks."),

@@ -27,12 +27,16 @@ def list_(capture: Path, form: str, no_update: bool) -> None:
     """List the operations of a capture, one a line.
 
     CAPTURE is a capture folder, a journal, a transcript, a mitmproxy flow file or a HAR. Times are those spent in the
-    server, waiting for input, and from the first request to the last answer.
+    server, waiting for input, and from the first request to the last answer. Below stands what each channel speaks.
     """
     with opened(capture, no_update) as store:
         if form == "json":
             print_json("operations", store.operations())
         else:
+            from itertools import chain
+
+            from mrtrscope.views.eras import line
             from mrtrscope.views.rows import operations
 
-            print_lines(operations(store.operations(), columns(), colours()))
+            eras = ([""], map(line, store.channels())) if store.count("operations") else ()
+            print_lines(chain(operations(store.operations(), columns(), colours()), *eras))

@@ -11,7 +11,7 @@ For every event `feed` calls the sink it was given::
 
 from __future__ import annotations
 
-from mrtrscope.link import listens, notices, pairing, servers
+from mrtrscope.link import listens, notices, pairing, servers, tried
 from mrtrscope.link.exchanges import asked_by_server, begin
 from mrtrscope.link.facts import LEGACY, MODERN, Exchange
 from mrtrscope.link.hops import Hops
@@ -136,6 +136,7 @@ class Linker:
             self._tell(call)
         else:
             self._tell(*self.hops.requested(exchange))
+            tried.requested(self.channel(message), exchange)
             undeclared(exchange)
             if exchange.link is not None:
                 note_answered(self.channel(message), exchange)
@@ -245,6 +246,7 @@ class Linker:
             self._tell(self.nested.ended(exchange, t))
         else:
             self._tell(*self.hops.ended(exchange))
+            tried.ended(self.channel(exchange.request), exchange)
         self.watchers.ended(self.channel(exchange.request), exchange)
         self._sink.changed(exchange)
         return settled

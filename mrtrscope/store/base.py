@@ -98,8 +98,8 @@ class Base:
 
     def channels(self) -> Iterator[model.Channel]:
         """The server sides seen, in order of appearance."""
-        for id, name, transport, modern, legacy, messages, operations, findings in self._rows(
-            "select c.id, c.name, c.transport, c.modern, c.legacy,"
+        for id, name, transport, modern, legacy, story, messages, operations, findings in self._rows(
+            "select c.id, c.name, c.transport, c.modern, c.legacy, c.story,"
             " (select count(*) from messages where channel = c.id),"
             " (select count(*) from operations where channel = c.id),"
             " (select count(*) from findings where channel = c.id) from channels c order by c.id"
@@ -110,7 +110,7 @@ class Base:
             )]  # fmt: skip
             yield self._make.Channel(
                 name=name, transport=transport or "", era=era, messages=messages, operations=operations,
-                findings=findings, clients=clients,
+                findings=findings, clients=clients, **_told(story, self._make),
             )  # fmt: skip
 
     def count(self, table: str) -> int:
@@ -196,3 +196,13 @@ def _made(plain: bool) -> Any:
     from mrtrscope import model
 
     return model
+
+
+def _told(story: str | None, make: Any) -> dict[str, Any]:
+    """What a channel's clients tried, as fields of `model.Channel`."""
+    found = json.loads(story) if story else {"speaks": {}, "tried": []}
+    tried = [
+        make.Tried(**{name: step[name] for name in ("what", "offered", "outcome", "chosen", "n")}, t=step["t"] / 1e6)
+        for step in found["tried"]
+    ]
+    return {"speaks": found["speaks"], "tried": tried}

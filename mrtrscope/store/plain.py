@@ -56,5 +56,9 @@ class Finding(Row):
     }  # fmt: skip
 
 
+class Tried(Row):
+    defaults = {"chosen": "", "n": 1}
+
+
 class Channel(Row):
-    defaults = {"server": "", "clients": []}
+    defaults = {"server": "", "clients": [], "speaks": {}, "tried": []}

@@ -25,7 +25,8 @@ TABLES: dict[str, dict[str, type]] = {
     # meta: versions, salt, the checkpoint of the pipeline, what was read
     "meta": {"key": str, "value": bytes},
     "journals": {"id": int, "name": str},
-    "channels": {"id": int, "name": str, "transport": str, "modern": int, "legacy": int, "initialized": int},
+    "channels": {"id": int, "name": str, "transport": str, "modern": int, "legacy": int, "initialized": int,
+                 "story": str},
     # first: where the earliest of its events begins in the journal
     "clients": {"id": int, "name": str, "transport": str, "address": str, "first": int},
     # frames: offset of the one frame it was cut from, or several as text with blanks between

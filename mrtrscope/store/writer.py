@@ -13,6 +13,7 @@ from typing import Any
 from sqlite_utils import Database
 
 from mrtrscope.link.facts import Exchange, Operation
+from mrtrscope.link.tried import story
 from mrtrscope.pipeline import Batch, Present
 from mrtrscope.rules.context import Finding
 from mrtrscope.store import schema
@@ -20,7 +21,7 @@ from mrtrscope.store.memory import SqliteMemory
 from mrtrscope.store.names import MessageIds, Names, split_key
 from mrtrscope.store.ranks import Ranks
 from mrtrscope.store.rows import event_row, exchange_row, finding_row, message_row, operation_row
-from mrtrscope.store.text import plain
+from mrtrscope.store.text import plain, to_json
 from mrtrscope.wire.events import Event, Message
 
 MESSAGE = f"insert into messages values ({', '.join('?' * len(schema.TABLES['messages']))})"
@@ -35,7 +36,7 @@ OPERATION = (
 )
 TESTED = "insert into tested values (?, ?, ?, 0) on conflict do update set n = n + excluded.n"
 WAITING = 50_000  # values that the linker wants remembered, until they are written
-CHANNEL = "update channels set transport = ?, modern = ?, legacy = ?, initialized = ? where id = ?"
+CHANNEL = "update channels set transport = ?, modern = ?, legacy = ?, initialized = ?, story = ? where id = ?"
 
 
 class Writer:
@@ -93,7 +94,7 @@ class Writer:
         execute = self.db.conn.executemany
         if batch.channels:
             execute(CHANNEL, [
-                (c.transport, c.modern, c.legacy, c.initialized, self._channels(plain(name)))
+                (c.transport, c.modern, c.legacy, c.initialized, to_json(story(c)), self._channels(plain(name)))
                 for name, c in batch.channels.items()
             ])  # fmt: skip
         if batch.exchanges:
