@@ -6,18 +6,22 @@ import asyncio
 import contextlib
 import json
 import os
+import re
 import shlex
 import signal
 import sys
+import tempfile
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import click
 
 from mrtrscope.cli.common import CLEAN, FINDINGS, colours, columns, epilog, format_option, print_lines, say
 
 BROKEN, KEPT, UNSURE = "broken", "kept", "cannot tell"
+FINAL = ("no-result-type",)  # ways whose answer has to be taken for the final result
 URL, SERVER = "{url}", "{server}"
+SAID = 1 << 14  # bytes of a client's stderr that are looked at
 GRACE = 3.0  # seconds between SIGTERM and SIGKILL
 
 
@@ -116,6 +120,8 @@ async def _start_clients(
         )
         if ended.startswith("still running") and verdict == KEPT:
             verdict, words = UNSURE, f"{words}; not at an end"
+        if name in FINAL and verdict == KEPT and ended != "exit code 0":
+            verdict, words = UNSURE, f"{words}, but did not take it for the end either"
         rows.append(_row(name, verdict, words, ended))
     return rows
 
@@ -132,24 +138,37 @@ def _journals(folder: Path) -> set[Path]:
 
 async def _run(argv: list[str], timeout: float) -> str:
     """Run a client; how it ended, in words. It gets its own group, so that what it started ends with it."""
-    try:
-        process = await asyncio.create_subprocess_exec(
-            *argv, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL,
-            stderr=asyncio.subprocess.DEVNULL, start_new_session=True,
-        )  # fmt: skip
-    except OSError as error:
-        raise click.UsageError(f"{argv[0]}: {error.strerror}") from error
-    try:
-        code = await asyncio.wait_for(process.wait(), timeout)
-        return f"exit code {code}" if code >= 0 else f"ended by signal {-code}"
-    except TimeoutError:
-        return f"still running after {timeout:g} s"
-    finally:
-        for how in (signal.SIGTERM, signal.SIGKILL):
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, how)
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(process.wait(), GRACE)
+    with tempfile.TemporaryFile() as says:
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *argv, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL, stderr=says,
+                start_new_session=True,
+            )  # fmt: skip
+        except OSError as error:
+            raise click.UsageError(f"{argv[0]}: {error.strerror}") from error
+        try:
+            code = await asyncio.wait_for(process.wait(), timeout)
+        except TimeoutError:
+            return f"still running after {timeout:g} s"
+        finally:
+            for how in (signal.SIGTERM, signal.SIGKILL):
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, how)
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(process.wait(), GRACE)
+        ended = f"exit code {code}" if code >= 0 else f"ended by signal {-code}"
+        return ended if code == 0 else f"{ended}{_last_words(says)}"
+
+
+def _last_words(says: IO[bytes]) -> str:
+    """The line of stderr that most likely says why: the last one that names an error, else the last."""
+    from mrtrscope.views.redact import Redactor
+
+    says.seek(max(0, says.seek(0, os.SEEK_END) - SAID))
+    lines = [line.strip(" |+-\t") for line in says.read().decode(errors="replace").splitlines()]
+    lines = [line for line in lines if line]
+    named = [line for line in lines if re.match(r"[\w.]*(Error|Exception)\b.*: ", line)]
+    return f": {Redactor().text((named or lines)[-1])[:100]}" if lines else ""
 
 
 async def _wait_for_clients(todo: list[str], tool: str, folder: Path, listen: str) -> list[dict[str, Any]]:

@@ -189,7 +189,7 @@ _SAMPLE = {
     "method": "sampling/createMessage",
     "params": {"messages": [{"role": "user", "content": {"type": "text", "text": "?"}}], "maxTokens": 5},
 }
-_UNDECLARED: dict[str, Value] = {"roots": {"method": "roots/list"}, "sample": _SAMPLE, "other": {"method": "mrtrscope/none"}}
+_UNDECLARED: dict[str, Value] = {"roots": {"method": "roots/list"}, "sample": _SAMPLE}
 
 WAYS: dict[str, Way] = {
     way.name: way
@@ -206,7 +206,9 @@ WAYS: dict[str, Way] = {
             "result/absent-result-type-means-complete", _once(_UNTYPED), _should_not_retry),
         Way("neither-field", "asks without question or state",
             "mrtr/at-least-one-field", _always({"resultType": "input_required"}), _went_round),
-        Way("undeclared-kinds", "asks for roots, a model and an unknown kind",
+        Way("unknown-kind", "asks a question of a kind that does not exist",
+            "mrtr/input-request-capability-declared", _once(asks(STATE, x={"method": "mrtrscope/none"})), _answered),
+        Way("undeclared-kinds", "asks for roots and a model, of a client that declared neither",
             "mrtr/input-request-capability-declared", _once(asks(STATE, **_UNDECLARED)), _answered),
         Way("no-mode", "asks with a form that has no mode",
             "elicitation/absent-mode-is-form", _once(asks(STATE, q=_MODELESS)), _should_finish),
