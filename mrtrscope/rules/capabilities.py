@@ -89,7 +89,7 @@ def server_capability_of_another_type(answer: Message, ctx: Context) -> Iterator
 
 
 @rule("capability/legacy-members", level=ADVISORY, fault=EITHER, on=DECLARATION, exercised=REQUEST, dirs=("c2s",),
-      source=SCHEMA + " ClientCapabilities, ServerCapabilities")  # fmt: skip
+      facet="declaration here", source=SCHEMA + " ClientCapabilities, ServerCapabilities")  # fmt: skip
 def member_of_an_earlier_revision(request: Message, ctx: Context) -> Iterator[Finding]:
     """A capability is declared that only earlier revisions have.
 
@@ -122,7 +122,7 @@ def bad_extension_id(message: Message, ctx: Context) -> Iterator[Finding]:
 
 
 @rule("capability/extension-used-only-if-both", level=MUST, fault=EITHER, on=RESULT, dirs=("s2c",),
-      methods=("tools/call",), source=EXTENSIONS)  # fmt: skip
+      methods=("tools/call",), facet="result", source=EXTENSIONS)  # fmt: skip
 def extension_the_client_lacks(answer: Message, ctx: Context) -> Iterator[Finding]:
     """A result means something only to clients with an extension that this one does not declare.
 

@@ -121,7 +121,7 @@ def other_code_for_an_absent_feature(answer: Message, ctx: Context) -> Iterator[
 
 
 @rule("error/missing-capability-code", level=MUST, fault=SERVER, on=(FAULT, RESULT), dirs=FROM_SERVER,
-      methods=("tools/call", "prompts/get", "resources/read"), source=REQUEST_FIELDS)  # fmt: skip
+      methods=("tools/call", "prompts/get", "resources/read"), facet="result", source=REQUEST_FIELDS)  # fmt: skip
 def capability_missing_told_in_words(answer: Message, ctx: Context) -> Iterator[Finding]:
     """A request that needs a capability the client did not declare is refused in words, not with -32021.
 

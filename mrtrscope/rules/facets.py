@@ -18,7 +18,14 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic_core import PydanticSerializationError, to_json
 
-from mrtrscope.link.facts import EXACT, INFERRED, MRTR_METHODS
+from mrtrscope.link.facts import (
+    EXACT,
+    INFERRED,
+    META_CAPABILITIES,
+    META_CLIENT_INFO,
+    META_VERSION,
+    MRTR_METHODS,
+)
 from mrtrscope.wire.events import ABSENT, Message
 
 if TYPE_CHECKING:
@@ -38,6 +45,10 @@ ROUND = (
 ROUND_ANSWERED = "round answered"  # how a retry was linked, and that it was answered by a result
 CHAIN = "chain"  # what `Ask.chain` of an `input_required` result says, while it is short and makes progress
 PLAIN_CHAIN = "plain chain"  # that a chain never asked for a model or for roots; of its results and retries
+RESULT = "result"  # names and types of the members of a result that is no tool error and quotes no question
+TOOLLESS = "toolless"  # that no tools are listed or offered
+DECLARED = "declared"  # that a client's request has all the fields of `_meta` that one must have
+DECLARATION_HERE = "declaration here"  # DECLARATION, on this channel: for what is reported once on each
 
 LARGEST = 1 << 16  # bytes of a key; larger ones are not worth the comparison
 _SHORT = 256
@@ -79,9 +90,18 @@ def answer(message: Message, ctx: Context) -> bytes | None:
 
 def _answer(message: Message, ctx: Context) -> bytes | None:
     exchange, ask, link = ctx.exchange, ctx.ask, ctx.link
-    if exchange is None or ask is None or link is None or message.kind != "request" or message.oddities:
+    if exchange is None or link is None or message.kind != "request" or message.oddities:
         return None
     params = message.params
+    if ask is None:  # several results stand first
+        rest: list[Any] = [
+            link.grade,
+            [d.what for d in link.differences],
+            ctx.era,
+            ctx.version,
+            ctx.transport,
+        ]
+        return _key([params.get("inputResponses"), exchange.capabilities, rest])
     same = (ask.method, ask.target) == (exchange.method, exchange.target)
     differs = [difference.what for difference in link.differences]
     state = "requestState" in params
@@ -112,10 +132,10 @@ def asked_about(message: Message, ctx: Context) -> bytes | None:
 def reaction(message: Message, ctx: Context) -> bytes | None:
     """Of a result that is no error; None for errors, whose words matter."""
     exchange, ask = ctx.exchange, ctx.ask
-    if exchange is None or ask is None or message.kind != "response":
+    if exchange is None or message.kind != "response":
         return None
     answers = exchange.answers
-    if type(answers) is not dict or not answers.keys() >= ask.questions.keys():
+    if type(answers) is not dict or (ask is not None and not answers.keys() >= ask.questions.keys()):
         return None  # then the words of the result matter too
     result = message.result
     kind = result.get("resultType")
@@ -128,10 +148,14 @@ def reaction(message: Message, ctx: Context) -> bytes | None:
 def ordinary_round(message: Message, ctx: Context) -> Hashable | None:
     """Of a retry that was joined without any doubt or difference, and carries what it should."""
     exchange, ask, link = ctx.exchange, ctx.ask, ctx.link
-    if exchange is None or ask is None or link is None or exchange.request is not message:
+    if exchange is None or link is None or exchange.request is not message:
         return None
-    params, chain = message.params, ask.chain
+    params = message.params
     state, answers = params.get("requestState", ABSENT), params.get("inputResponses", _NONE)
+    if ask is None:
+        sound = type(answers) is dict and (type(state) is str or state is ABSENT)
+        return link.grade if sound and _in_doubt(ctx) else None
+    chain = ask.chain
     if (
         not _without_doubt(ctx)
         or exchange.twin
@@ -157,8 +181,10 @@ DAY = 24 * 3600 * 1_000_000  # microseconds
 def ordinary_reaction(message: Message, ctx: Context) -> Hashable | None:
     """Of a result that answers such a retry within a day."""
     exchange, ask, link = ctx.exchange, ctx.ask, ctx.link
-    if exchange is None or ask is None or link is None or message.kind != "response":
+    if exchange is None or link is None or message.kind != "response":
         return None
+    if ask is None:
+        return link.grade if _in_doubt(ctx) else None
     if not _without_doubt(ctx) or exchange.t - ask.t > DAY:
         return None
     answers = exchange.answers
@@ -179,6 +205,19 @@ def _without_doubt(ctx: Context) -> bool:
         and ask.method == exchange.method
         and ask.target == exchange.target
         and ask.method in MRTR_METHODS
+    )
+
+
+def _in_doubt(ctx: Context) -> bool:
+    """A retry of which nobody can tell what it takes up, and nothing else is to be said."""
+    exchange, link = ctx.exchange, ctx.link
+    return (
+        exchange is not None
+        and link is not None
+        and link.ask is None
+        and not link.differences
+        and exchange.stranger is None
+        and exchange.method in MRTR_METHODS
     )
 
 
@@ -204,9 +243,51 @@ def plain_chain(message: Message, ctx: Context) -> Hashable | None:
     if exchange is None:
         return None
     ask = exchange.ask if message.kind == "response" else ctx.ask
+    if ask is None and message.kind == "request" and ctx.link is not None:
+        return "nobody knows what it answers"
     if ask is None or not _OTHERS.isdisjoint(ask.chain.kinds):
         return None
     return "elicitation alone"
+
+
+def result(message: Message, ctx: Context) -> Hashable | None:
+    """Of a result that is no tool error, whose tool promises no output, and which quotes no question or interface."""
+    exchange, raw = ctx.exchange, message.raw
+    if exchange is None or message.kind != "response" or b"ui://" in raw or b"\\u" in raw:
+        return None
+    found = message.body["result"]
+    if type(found) is not dict or found.get("isError", False) is not False:
+        return None
+    if exchange.tool is not None and exchange.tool.definition.output is not ABSENT:
+        return None
+    kind = found.get("resultType")
+    asks = kind == "input_required"
+    if ("content" in found or "structuredContent" in found) if asks else b"input" in raw:
+        return None
+    members = tuple([(name, type(value)) for name, value in found.items()])
+    return members, asks or kind == "complete", asks, exchange.method, ctx.era
+
+
+def toolless(message: Message, ctx: Context) -> Hashable | None:
+    """Of a message that has nothing of the name."""
+    return "no tools" if b'"tools"' not in message.raw else None
+
+
+def declared(message: Message, ctx: Context) -> Hashable | None:
+    """Of a request with version, capabilities and clientInfo."""
+    meta = message.meta
+    sound = (
+        type(meta.get(META_VERSION)) is str
+        and type(meta.get(META_CAPABILITIES)) is dict
+        and type(meta.get(META_CLIENT_INFO)) is dict
+    )
+    return "all there" if sound and message.kind == "request" else None
+
+
+def declaration_here(message: Message, ctx: Context) -> Hashable | None:
+    """As `declaration`."""
+    found = declaration(message, ctx)
+    return None if found is None else (found, ctx.channel.name)
 
 
 _OTHERS = frozenset({"sampling/createMessage", "roots/list"})
@@ -214,6 +295,12 @@ _OTHERS = frozenset({"sampling/createMessage", "roots/list"})
 
 def declaration(message: Message, ctx: Context) -> bytes | None:
     """Of a request whose only `_meta` is that of its params."""
+    if DECLARATION not in ctx.looks:
+        ctx.looks[DECLARATION] = _declaration(message, ctx)
+    return ctx.looks[DECLARATION]
+
+
+def _declaration(message: Message, ctx: Context) -> bytes | None:
     if (
         message.kind != "request"
         or message.dir != "c2s"
@@ -238,4 +325,8 @@ KEYS: dict[str, Callable[[Any, Context], Hashable | None]] = {
     ROUND_ANSWERED: ordinary_reaction,
     CHAIN: chain,
     PLAIN_CHAIN: plain_chain,
+    RESULT: result,
+    TOOLLESS: toolless,
+    DECLARED: declared,
+    DECLARATION_HERE: declaration_here,
 }

@@ -45,7 +45,7 @@ _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s]+")
 
 
 @rule("meta/protocol-version-present", level=MUST, fault=CLIENT, on=DECLARATION, exercised=REQUEST, dirs=("c2s",),
-      eras=PERHAPS_MODERN, source=REQUEST_FIELDS)  # fmt: skip
+      eras=PERHAPS_MODERN, facet="declared", source=REQUEST_FIELDS)  # fmt: skip
 def version_missing(request: Message, ctx: Context) -> Iterator[Finding]:
     """A request of a modern client names no protocol version in its _meta.
 
@@ -67,7 +67,7 @@ def version_missing(request: Message, ctx: Context) -> Iterator[Finding]:
 
 
 @rule("meta/client-capabilities-present", level=MUST, fault=CLIENT, on=DECLARATION, exercised=REQUEST, dirs=("c2s",),
-      eras=PERHAPS_MODERN, source=REQUEST_FIELDS)  # fmt: skip
+      eras=PERHAPS_MODERN, facet="declared", source=REQUEST_FIELDS)  # fmt: skip
 def capabilities_missing(request: Message, ctx: Context) -> Iterator[Finding]:
     """A request of a modern client declares no capabilities in its _meta.
 
@@ -89,7 +89,7 @@ def capabilities_missing(request: Message, ctx: Context) -> Iterator[Finding]:
 
 
 @rule("meta/client-info-present", level=ADVISORY, fault=CLIENT, on=DECLARATION, exercised=REQUEST, dirs=("c2s",),
-      source=REQUEST_FIELDS)  # fmt: skip
+      facet="declared", source=REQUEST_FIELDS)  # fmt: skip
 def nameless_client(request: Message, ctx: Context) -> Iterator[Finding]:
     """The client does not name itself in _meta.
 

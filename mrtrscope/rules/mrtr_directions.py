@@ -25,7 +25,7 @@ FROM_CLIENT, FROM_SERVER = ("c2s",), ("s2c",)
 
 
 @rule("mrtr/no-server-initiated-request", level=MUST_NOT, fault=SERVER, on=(REQUEST, RESULT), dirs=FROM_SERVER,
-      eras=BOTH, source="2026-07-28/basic/patterns/index (introduction)")  # fmt: skip
+      eras=BOTH, facet="result", source="2026-07-28/basic/patterns/index (introduction)")  # fmt: skip
 def server_sends_a_request(message: Message, ctx: Context) -> Iterator[Finding]:
     """The server sends a request of its own.
 

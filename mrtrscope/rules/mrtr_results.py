@@ -39,7 +39,7 @@ _CACHE_HEADERS = ("x-cache", "cf-cache-status", "x-proxy-cache")
 
 
 @rule("mrtr/input-fields-need-result-type", level=SHOULD_NOT, fault=SERVER, on=RESULT, dirs=FROM_SERVER,
-      methods=MRTR_METHODS, source=PAGE + "#inputrequiredresult")  # fmt: skip
+      methods=MRTR_METHODS, facet="result", source=PAGE + "#inputrequiredresult")  # fmt: skip
 def question_in_a_final_result(answer: Message, ctx: Context) -> Iterator[Finding]:
     """A result with inputRequests or requestState does not say resultType input_required.
 
@@ -67,7 +67,7 @@ def question_in_a_final_result(answer: Message, ctx: Context) -> Iterator[Findin
 
 
 @rule("mrtr/input-required-not-stringified", level=ADVISORY, fault=SERVER, on=RESULT, dirs=FROM_SERVER,
-      methods=("tools/call",), source=PAGE + "#inputrequiredresult")  # fmt: skip
+      methods=("tools/call",), facet="result", source=PAGE + "#inputrequiredresult")  # fmt: skip
 def question_put_into_text(answer: Message, ctx: Context) -> Iterator[Finding]:
     """An input_required result was turned into the text or structured content of a finished call.
 
@@ -85,7 +85,7 @@ def question_put_into_text(answer: Message, ctx: Context) -> Iterator[Finding]:
 
 
 @rule("mrtr/question-asked-as-error", level=ADVISORY, fault=SERVER, on=(RESULT, FAULT), dirs=FROM_SERVER,
-      methods=("tools/call",), source=ITEM + "1")  # fmt: skip
+      methods=("tools/call",), facet="result", source=ITEM + "1")  # fmt: skip
 def question_told_as_an_error(answer: Message, ctx: Context) -> Iterator[Finding]:
     """An error asks the user something, although the client could have been asked.
 

@@ -96,6 +96,7 @@ def unknown_result_type(answer: Message, ctx: Context) -> Iterator[Finding]:
 
 
 @rule("result/required-fields-present", level=MUST, fault=SERVER, on=RESULT, dirs=("s2c",), eras=BOTH, methods=REQUIRED,
+      facet="result",
       source="schema/2026-07-28/schema.ts CallToolResult, GetPromptResult, ReadResourceResult, List*Result, "
              "CompleteResult, DiscoverResult")  # fmt: skip
 def field_missing(answer: Message, ctx: Context) -> Iterator[Finding]:

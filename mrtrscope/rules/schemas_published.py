@@ -47,7 +47,7 @@ def _schemas(message: Message, ctx: Context) -> Iterator[tuple[str, str, dict[st
 
 
 @rule("schema/json-schema-valid", level=MUST, fault=SERVER, on=(SHAPE, ASKED), methods=WITH_TOOLS, dirs=FROM_SERVER,
-      eras=BOTH, source=PAGE + "#schema-validation")  # fmt: skip
+      eras=BOTH, facet="toolless", source=PAGE + "#schema-validation")  # fmt: skip
 def schema_is_invalid(message: Message, ctx: Context) -> Iterator[Finding]:
     """A schema of a tool is no valid JSON Schema of its dialect.
 
@@ -69,7 +69,7 @@ def schema_is_invalid(message: Message, ctx: Context) -> Iterator[Finding]:
 
 
 @rule("schema/unknown-dialect", level=ADVISORY, fault=SERVER, on=(SHAPE, ASKED), methods=WITH_TOOLS, dirs=FROM_SERVER,
-      eras=BOTH, source=PAGE + "#schema-dialect")  # fmt: skip
+      eras=BOTH, facet="toolless", source=PAGE + "#schema-dialect")  # fmt: skip
 def schema_of_another_dialect(message: Message, ctx: Context) -> Iterator[Finding]:
     """A schema names another dialect than 2020-12 and draft-07.
 
@@ -88,7 +88,7 @@ def schema_of_another_dialect(message: Message, ctx: Context) -> Iterator[Findin
 
 
 @rule("schema/external-ref", level=ADVISORY, fault=SERVER, on=(SHAPE, ASKED), methods=WITH_TOOLS, dirs=FROM_SERVER,
-      source=REFS)  # fmt: skip
+      facet="toolless", source=REFS)  # fmt: skip
 def schema_refers_to_the_network(message: Message, ctx: Context) -> Iterator[Finding]:
     """A schema refers to another document on the network.
 

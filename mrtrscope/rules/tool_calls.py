@@ -142,7 +142,7 @@ def takes_what_does_not_fit(answer: Message, ctx: Context) -> Iterator[Finding]:
 
 
 @rule("tools/unknown-tool-protocol-error", level=SHOULD, fault=SERVER, on=(FAULT, RESULT), methods=CALL,
-      dirs=FROM_SERVER, eras=BOTH, source=ERRORS)  # fmt: skip
+      dirs=FROM_SERVER, eras=BOTH, facet="result", source=ERRORS)  # fmt: skip
 def unknown_tool_refused_oddly(answer: Message, ctx: Context) -> Iterator[Finding]:
     """A call to a tool that does not exist is answered with something else than the error -32602.
 

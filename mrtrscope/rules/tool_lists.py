@@ -151,7 +151,7 @@ def name_given_twice(answer: Message, ctx: Context) -> Iterator[Finding]:
 
 @rule("tools/input-schema-object", level=MUST, fault=SERVER, on=(SHAPE, ASKED),
       methods=(*LIST, *CALL, "prompts/get", "resources/read", SAMPLING), dirs=FROM_SERVER, eras=BOTH,
-      source=PAGE + "#tool")  # fmt: skip
+      facet="toolless", source=PAGE + "#tool")  # fmt: skip
 def input_schema_is_none(message: Message, ctx: Context) -> Iterator[Finding]:
     """The inputSchema of a tool is no JSON Schema of the type object.
 
