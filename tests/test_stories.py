@@ -1,0 +1,171 @@
+"""Whole stories with real peers: a host on the official SDK, a gateway, a server on the old or the new release.
+
+The old release lives in an environment of its own, made once a session where the package index can be reached.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import ROOT, absent, mrtrscope
+
+PEERS = ROOT / "tests" / "peers"
+OLD = "mcp==1.30.0"
+GATEWAY = (sys.executable, str(PEERS / "gateway.py"))
+BAKERY = (sys.executable, "-m", "mrtrscope.demo.server")
+
+
+@pytest.fixture(scope="session")
+def old_python(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A Python with the old release of the SDK."""
+    home = tmp_path_factory.mktemp("old-sdk")
+    subprocess.run([sys.executable, "-m", "venv", str(home)], check=True, timeout=120)
+    python = str(home / "bin" / "python")
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    command = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", OLD]
+    try:
+        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=240)
+    except subprocess.TimeoutExpired:
+        absent("the package index does not answer")
+    if done.returncode:
+        absent(f"{OLD} cannot be installed")
+    return python
+
+
+def wrapped(capture: Path, name: str, *command: str) -> list[str]:
+    return [
+        sys.executable,
+        "-m",
+        "mrtrscope",
+        "wrap",
+        "--capture",
+        str(capture),
+        "--name",
+        name,
+        "--",
+        *command,
+    ]
+
+
+def told(capture: Path, tool: str, arguments: dict[str, Any], command: list[str]) -> str:
+    """What the host got from the tool."""
+    argv = [sys.executable, str(PEERS / "asking_host.py"), tool, json.dumps(arguments), "--", *command]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def through(capture: Path, options: tuple[str, ...], name: str, *server: str) -> list[str]:
+    """The command of a gateway before a server, both wrapped into one capture."""
+    return wrapped(capture, "gateway", *GATEWAY, *options, "--", *wrapped(capture, name, *server))
+
+
+def listed(capture: Path) -> dict[str, dict[str, Any]]:
+    found = json.loads(mrtrscope("list", capture, "--format", "json").stdout)["operations"]
+    return {op["id"]: op for op in found}
+
+
+def the_call(capture: Path) -> tuple[dict[str, Any], dict[str, Any], list[dict[str, Any]]]:
+    """(the host's call, the gateway's call for it, what the server asked in that)."""
+    ops = listed(capture)
+    (host,) = [op for op in ops.values() if op["channel"] == "gateway" and op["method"] == "tools/call"]
+    (hop,) = [ops[name] for name in host["hops"]]
+    return host, hop, [ops[name] for name in hop["nested"]]
+
+
+def findings(capture: Path) -> list[tuple[str, str]]:
+    found = json.loads(mrtrscope("check", capture, "--format", "json").stdout)["findings"]
+    return [(f["rule"], f["at"]) for f in found if f["level"] != "info"]
+
+
+def picture(capture: Path, op: str) -> list[str]:
+    """The arrows and what is behind them, in order."""
+    text = mrtrscope("diagram", capture, op, "--format", "text", "--width", "120").stdout
+    words = (
+        "tools/call",
+        "elicitation/create",
+        "input_required",
+        "form",
+        "accept",
+        "waiting for",
+        "complete",
+    )
+    return [
+        next(w for w in words if w in line) for line in text.splitlines()[4:] if any(w in line for w in words)
+    ]
+
+
+@pytest.mark.live
+def test_a_modern_host_and_a_server_of_an_older_revision_that_asks(tmp_path: Path, old_python: str) -> None:
+    server = (old_python, str(PEERS / "asking_old.py"))
+    assert (
+        told(tmp_path, "order", {"shirts": 3}, through(tmp_path, ("--legacy",), "tailor", *server))
+        == "3 shirts, M"
+    )
+    host, hop, (asked,) = the_call(tmp_path)
+    assert (host["kind"], len(host["rounds"]), host["outcome"]) == ("mrtr", 2, "complete")
+    assert (hop["channel"], hop["kind"], len(hop["rounds"]), hop["outcome"]) == (
+        "tailor",
+        "legacy",
+        1,
+        "complete",
+    )
+    assert (hop["hop_of"]["grade"], "question" in hop["hop_of"]["evidence"]) == ("exact", True)
+    assert (asked["method"], asked["within"]["grade"]) == ("elicitation/create", "inferred")
+    for op in (host, hop):  # the person took 0.3 s, and both eras say so
+        assert 0.3 <= op["times"]["waiting"] <= op["times"]["total"]
+        assert op["times"]["server"] + op["times"]["waiting"] == pytest.approx(op["times"]["total"], abs=1e-3)
+    assert findings(tmp_path) == []
+    assert picture(tmp_path, host["id"])[:8] == [
+        "tools/call", "tools/call", "elicitation/create", "input_required", "form", "waiting for", "accept",
+        "tools/call",
+    ]  # fmt: skip
+    assert "initialize agreed on 2025-11-25" in mrtrscope("channels", tmp_path).stdout
+
+
+@pytest.mark.live
+def test_a_modern_host_and_a_modern_server_that_asks(tmp_path: Path) -> None:
+    command = through(tmp_path, (), "bakery", *BAKERY)
+    assert told(tmp_path, "book_table", {"day": "Friday"}, command) == "A table for 4 on Friday."
+    host, hop, nested = the_call(tmp_path)
+    assert (host["kind"], len(host["rounds"]), host["outcome"]) == ("mrtr", 2, "complete")
+    assert (hop["kind"], len(hop["rounds"]), hop["outcome"], nested) == ("mrtr", 2, "complete", [])
+    assert (hop["hop_of"]["operation"], hop["hop_of"]["grade"]) == (host["id"], "exact")
+    assert {"state", "question"} <= set(hop["hop_of"]["evidence"])
+    assert findings(tmp_path) == []
+    assert '~ /params/_meta/io.modelcontextprotocol~1clientInfo/name  "host" → "gateway"' in (
+        mrtrscope("show", tmp_path, host["id"], "--hops").stdout
+    )
+
+
+@pytest.mark.live
+def test_a_field_of_the_older_revision_that_the_gateway_leaks(tmp_path: Path, old_python: str) -> None:
+    server = (old_python, str(PEERS / "asking_old.py"))
+    told(
+        tmp_path,
+        "order",
+        {"shirts": 3},
+        through(tmp_path, ("--legacy", "--fault", "leak"), "tailor", *server),
+    )
+    host, _, _ = the_call(tmp_path)
+    assert '+ /params/elicitationId  "e-1"' in mrtrscope("show", tmp_path, host["id"], "--hops").stdout
+
+
+@pytest.mark.live
+def test_a_gateway_that_asks_nobody(tmp_path: Path, old_python: str) -> None:
+    server = (old_python, str(PEERS / "asking_old.py"))
+    command = through(tmp_path, ("--legacy", "--fault", "instant"), "tailor", *server)
+    assert told(tmp_path, "order", {"shirts": 3}, command) == "3 shirts, no size"
+    host, hop, (asked,) = the_call(tmp_path)
+    assert (len(host["rounds"]), host["times"]["waiting"]) == (1, 0.0)
+    assert asked["times"]["waiting"] < 0.1
+    shown = mrtrscope("show", tmp_path, host["id"], "--hops").stdout
+    assert "the host was never asked it" in shown
+    assert hop["hop_of"]["grade"] == "inferred"
