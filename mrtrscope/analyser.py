@@ -1,7 +1,7 @@
 """The one place where journals, the pipeline and SQLite meet; its owner holds the lock of the capture.
 
 Rows are written batch by batch. The checkpoint that an interrupted analysis goes on from is as large as what is under
-way, so it is written less often, when it costs a twentieth of the time between; rows that are ahead of it are taken
+way, so it is written less often, when it costs a fiftieth of the time between; rows that are ahead of it are taken
 back by whoever goes on (see `Writer.rewind`). Where going on is not possible (other code, a frame that came too late
 for its place, a journal that changed), everything is made anew in the same file, so that readers keep what they are
 looking at.
@@ -34,9 +34,11 @@ from mrtrscope.tail import WATERMARK
 from mrtrscope.timeline import Timeline
 
 BATCH = 5_000  # frames between two commits
+SWEPT = 20  # batches after which everything is looked at for garbage
 LIVE_SECONDS = 0.25  # a live batch is written after so long at the latest
 PRESENT_SECONDS = 1.0  # what is open now is asked so often at least, where traffic never pauses
-PAYS = 20  # a checkpoint is due when so many times its cost went by
+PAYS = 50  # a checkpoint is due when so many times its cost went by,
+SELDOM = 5.0  # and so many seconds
 
 
 class Analyser:
@@ -52,7 +54,7 @@ class Analyser:
         self._introduced: set[str] = set()
         self._last: Frame | None = None
         self._pending = 0  # frames fed since the last commit
-        self._saved_at = self._cost = 0.0
+        self._saved_at, self._cost = time.monotonic(), 0.0
 
     def __enter__(self) -> Analyser:
         return self
@@ -187,7 +189,7 @@ class Analyser:
         """Write the rows that are new; with them the checkpoint, when it is due or `save` says so."""
         before = time.monotonic()
         meta: dict[str, str | bytes] = {"seen": seen, "trouble": json.dumps(_trouble(timeline))}
-        due = before - self._saved_at >= PAYS * self._cost
+        due = before - self._saved_at >= max(SELDOM, PAYS * self._cost)
         if save or due:
             meta["checkpoint"] = self._pipeline.snapshot()
             meta["positions"] = json.dumps([timeline.positions(), sorted(self._introduced)])
@@ -234,13 +236,21 @@ def _salt(headers: dict[str, dict[str, Any]]) -> bytes:
 
 
 def _undisturbed(frames: Iterable[Frame]) -> Iterator[Frame]:
-    """The frames, while the collector of cycles looks less often: what is made here mostly lives for a batch."""
+    """The frames, while the collector of cycles works when it pays: after a batch, most of which is garbage by then.
+
+    What was there before, code above all, is not looked at; all the rest is, now and then.
+    """
     before = gc.get_threshold()
-    gc.set_threshold(50_000, 20, 50)
+    gc.freeze()
+    gc.set_threshold(300_000, 50, 50)
     try:
-        yield from frames
+        for n, frame in enumerate(frames, 1):
+            yield frame
+            if not n % BATCH:
+                gc.collect(1 if n % (SWEPT * BATCH) else 2)
     finally:
         gc.set_threshold(*before)
+        gc.unfreeze()
 
 
 def _refuse_nothing(capture: Path, timeline: Timeline) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import json
 from collections import OrderedDict, deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 from typing import Any
 
@@ -17,7 +17,7 @@ from mrtrscope.wire.events import ABSENT, Message
 
 VERSION = 1
 _HOMES = ("mrtrscope.wire.", "mrtrscope.link.")
-_PLAIN = (str, int, float, bool, type(None))
+_PLAIN = frozenset({str, int, float, bool, type(None)})
 
 
 def dump(root: Any, externals: Mapping[str, Any]) -> bytes:
@@ -48,6 +48,7 @@ class _Writer:
     def __init__(self, externals: Mapping[str, Any]) -> None:
         self.objects: list[list[Any]] = []
         self._numbers: dict[int, int] = {}
+        self._slots: dict[type, list[str]] = {}
         self._names = {id(value): name for name, value in externals.items()}
 
     def value(self, value: Any) -> Any:
@@ -55,22 +56,26 @@ class _Writer:
         if kind in _PLAIN:
             return value
         if kind is list:
-            return ["l", *map(self.value, value)]
+            return ["l", *self._values(value)]
         if kind is tuple:
-            return ["t", *map(self.value, value)]
+            return ["t", *self._values(value)]
         if kind is dict or kind is OrderedDict:
             tag = "d" if kind is dict else "D"
-            return [tag, *(self.value(x) for pair in value.items() for x in pair)]
+            return [tag, *self._values([x for pair in value.items() for x in pair])]
         if kind is bytes or kind is bytearray:
             return ["b" if kind is bytes else "B", base64.b64encode(value).decode()]
         if kind is deque:
-            return ["q", value.maxlen, *map(self.value, value)]
+            return ["q", value.maxlen, *self._values(value)]
         if kind is set or kind is frozenset:
-            return ["s" if kind is set else "f", *map(self.value, sorted(value))]
+            return ["s" if kind is set else "f", *self._values(sorted(value))]
         if value is ABSENT:
             return ["a"]
         name = self._names.get(id(value))
         return ["x", name] if name is not None else ["o", self._object(value)]
+
+    def _values(self, values: Iterable[Any]) -> list[Any]:
+        # most are plain, and a call costs more than a look
+        return [value if type(value) in _PLAIN else self.value(value) for value in values]
 
     def _object(self, value: Any) -> int:
         number = self._numbers.get(id(value))
@@ -82,11 +87,24 @@ class _Writer:
         number = self._numbers[id(value)] = len(self.objects)
         row: list[Any] = [f"{kind.__module__}:{kind.__qualname__}"]
         self.objects.append(row)
-        fields = value.__snapshot__() if hasattr(value, "__snapshot__") else _fields(value)
+        fields = value.__snapshot__() if hasattr(value, "__snapshot__") else self._fields(value)
         for name, field in fields.items():
             # A body is plain JSON: the C encoder takes it as it is.
-            row += [name, ["j", field] if name == "body" and kind is Message else self.value(field)]
+            if name == "body" and kind is Message:
+                row += (name, ["j", field])
+            else:
+                row += (name, field if type(field) in _PLAIN else self.value(field))
         return number
+
+    def _fields(self, value: Any) -> dict[str, Any]:
+        kind = type(value)
+        slots = self._slots.get(kind)
+        if slots is None:
+            slots = [name for base in kind.__mro__ for name in getattr(base, "__slots__", ())]
+            self._slots[kind] = slots
+        found = {name: getattr(value, name) for name in slots if hasattr(value, name)}
+        found.update(getattr(value, "__dict__", {}))
+        return found
 
 
 class _Reader:
@@ -146,13 +164,3 @@ class _Reader:
                 raise ValueError(f"{name} is no class of its module")
             self._classes[name] = found
         return found
-
-
-def _fields(value: Any) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for kind in type(value).__mro__:
-        for name in getattr(kind, "__slots__", ()):
-            if hasattr(value, name):
-                found[name] = getattr(value, name)
-    found.update(getattr(value, "__dict__", {}))
-    return found

@@ -77,6 +77,7 @@ def test_an_interrupted_analysis_is_gone_on_with(
     for path in tmp_path.glob("scope.db*"):
         path.unlink()
     monkeypatch.setattr(analyser, "BATCH", 10)
+    monkeypatch.setattr(analyser, "SELDOM", 0.0)
     monkeypatch.setattr(analyser, "PAYS", pays)
     monkeypatch.setattr("mrtrscope.store.writer.WAITING", 5)
     commit, commits = analyser.Analyser._commit, 0

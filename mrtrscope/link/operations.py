@@ -124,6 +124,8 @@ class Operations:
             operation.kind = "mrtr"
             self.asked[operation.key] = (t, exchange.client.peer, _name(exchange.client))
             self._due.append((t + ABANDONED_AFTER, operation.key, t))
+            if len(self._due) > 64 + 2 * len(self.asked):  # most were taken up meanwhile
+                self._due = deque(due for due in self._due if self._stands(due[1], due[2]))
             self._at_hand.append((operation.key, t))
         listens.ended(exchange)
         settled = self.longs.begun(exchange, t)
@@ -195,9 +197,9 @@ class Operations:
         out = []
         while self._due and self._due[0][0] <= now:
             _, key, since = self._due.popleft()
-            asked = self.asked.get(key)
-            if asked is None or asked[0] != since:
+            if not self._stands(key, since):
                 continue  # taken up meanwhile
+            asked = self.asked[key]
             if self._went_on(asked):
                 operation = self.open.get(key) or self.recall(key)
                 if operation is not None:
@@ -211,6 +213,11 @@ class Operations:
             else:
                 self._due.append((now + ABANDONED_AFTER, key, since))
         return out
+
+    def _stands(self, key: str, since: int) -> bool:
+        """Whether what was asked then is what the operation waits for."""
+        asked = self.asked.get(key)
+        return asked is not None and asked[0] == since
 
     def peer_ended(self, peer: str) -> list[Operation]:
         """A process or its input ended: what it was asked is abandoned."""
