@@ -18,6 +18,10 @@ from tests.views.browser import FLAGS, chromium
 PATIENCE = 90.0  # seconds, on a busy machine
 
 
+class Gone(Exception):
+    """The page that was asked has been left."""
+
+
 class Tab:
     """A page.
 
@@ -63,6 +67,8 @@ class Tab:
             sent["sessionId"] = self._session
         await self._socket.write_message(json.dumps(sent))
         found = await asyncio.wait_for(answer, PATIENCE)
+        if "navigated" in found.get("error", {}).get("message", ""):
+            raise Gone
         assert "error" not in found, (method, found["error"])
         result: dict[str, Any] = found["result"]
         return result
@@ -91,18 +97,17 @@ class Tab:
         return done["result"].get("value")
 
     async def until(self, code: str) -> Any:
-        """Ask until the answer is true."""
-        waited = f"""new Promise((done, fail) => {{
-            const end = Date.now() + {PATIENCE * 900:.0f};
-            const ask = () => {{
-                const value = (() => {{ try {{ return {code}; }} catch (e) {{ return false; }} }})();
-                if (value) done(value);
-                else if (Date.now() > end) fail(new Error({json.dumps(f"not true in time: {code}")}));
-                else setTimeout(ask, 10);
-            }};
-            ask();
-        }})"""
-        return await self.run(waited)
+        """Ask until the answer is true; a page that is just being left has none."""
+        asked = f"(() => {{ try {{ return Boolean({code}); }} catch (e) {{ return false; }} }})()"
+        end = asyncio.get_running_loop().time() + PATIENCE
+        while True:
+            try:
+                if value := await self.run(asked):
+                    return value
+            except Gone:
+                pass
+            assert asyncio.get_running_loop().time() < end, f"not true in time: {code}"
+            await asyncio.sleep(0.01)
 
     async def looks(
         self, width: int = 1280, height: int = 900, *, dark: bool = False, media: str = ""
