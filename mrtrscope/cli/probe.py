@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import signal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -23,7 +21,7 @@ from mrtrscope.cli.common import (
 )
 from mrtrscope.cli.probe_client import client, misbehave
 from mrtrscope.cli.replay_drive import recorder
-from mrtrscope.cli.target import credentials_go, headers_of, loaded, server_of, target_options
+from mrtrscope.cli.target import credentials_go, headers_of, loaded, run_until_told, server_of, target_options
 
 if TYPE_CHECKING:
     from mrtrscope.replay.probe import Tried
@@ -101,7 +99,7 @@ def server(
             recording, where, journal=journal, headers=headers, as_headers=headers_of(as_) if as_ else None, wait=wait,
             answers=from_where, credentials=credentials_go(recording, where, headers), timeout=timeout,
         )  # fmt: skip
-        tried = asyncio.run(_until_told(prober.run(chosen, names)))
+        tried = run_until_told(prober.run(chosen, names))
         path = Path(journal.path)
     return _print(tried, form, path, drawn=not no_diagrams)
 
@@ -116,13 +114,6 @@ def _only_here(where: str | list[str], owned: bool) -> None:
         raise click.UsageError(
             f"{host} is not this machine: a probe sends forged requests; say --i-own-this-server if you do"
         )
-
-
-async def _until_told[T](work: Any) -> Any:
-    task = asyncio.current_task()
-    assert task is not None
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
-    return await work
 
 
 def _planned(chosen: list[Chosen], names: tuple[str, ...]) -> list[str]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,10 +19,10 @@ from mrtrscope.cli.common import (
     format_option,
     print_lines,
 )
-from mrtrscope.cli.target import credentials_go, headers_of, loaded, server_of, target_options
+from mrtrscope.cli.target import credentials_go, headers_of, loaded, run_until_told, server_of, target_options
 
 if TYPE_CHECKING:
-    from mrtrscope.replay.drive import Driven, Driver
+    from mrtrscope.replay.drive import Driven
     from mrtrscope.replay.plan import Edit
 
 
@@ -73,7 +71,7 @@ def drive(
             recording, server, journal=journal, headers=headers, only=only, edits=changes, answers=from_where,
             ignore=ignore, speed=speed, credentials=credentials_go(recording, server, headers), timeout=timeout,
         )  # fmt: skip
-        driven = asyncio.run(_run(driver))
+        driven = run_until_told(driver.run())
     return _print(driven, form, capture)
 
 
@@ -84,13 +82,6 @@ def _edits(texts: tuple[str, ...]) -> list[Edit]:
         return [Edit(text) for text in texts]
     except ValueError as error:
         raise click.UsageError(f"--set {error}") from error
-
-
-async def _run(driver: Driver) -> list[Driven]:
-    task = asyncio.current_task()
-    assert task is not None
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
-    return await driver.run()
 
 
 def _print(driven: list[Driven], form: str, capture: Path) -> int:

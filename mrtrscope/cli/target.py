@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -88,6 +90,21 @@ def loaded(capture: Path, channel: str | None, only: tuple[str, ...]) -> Recordi
         raise click.UsageError(f"There is no channel {channel!r}; there are: {', '.join(names)}")
     chosen = [step for step in recording.steps if step.exchange.request.channel == (channel or names[0])]
     return Recording(chosen, recording.trouble, recording.scrubbed)
+
+
+def run_until_told[T](work: Coroutine[Any, Any, T]) -> T:
+    """Run it; SIGTERM ends it in good order, as ctrl-c does, with the exit code of one that a signal ended."""
+
+    async def told() -> T:
+        task = asyncio.current_task()
+        assert task is not None
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+        return await work
+
+    try:
+        return asyncio.run(told())
+    except asyncio.CancelledError:
+        raise click.exceptions.Exit(128 + signal.SIGTERM) from None
 
 
 def credentials_go(recording: Recording, server: str | list[str], headers: dict[str, str]) -> bool:
