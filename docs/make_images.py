@@ -66,15 +66,21 @@ def exchange_states() -> str:
     return drawn("\n".join(graph("exchange", edges, WAITING)))
 
 
-def operation(number: str) -> Callable[[], str]:
-    """The diagram of one operation of the sample capture."""
-    return lambda: make_blocks.run(f"mrtrscope diagram {SAMPLE} {number} --format svg")
+def operation(number: str, sample: str = SAMPLE) -> Callable[[], str]:
+    """The diagram of one operation of a sample capture."""
+    return lambda: make_blocks.run(f"mrtrscope diagram {sample} {number} --format svg")
 
 
 PICTURES: dict[str, Callable[[], str]] = {
     "operation.svg": operation("op4"),
     "broken.svg": operation("op11"),
     "exchange-states.svg": exchange_states,
+    "era-legacy.svg": operation("op2", "captures/sample-legacy"),
+    "era-gateway.svg": operation("op3", "captures/sample-gateway"),
+    "era-gateway-modern.svg": operation("op2", "captures/sample-gateway-modern"),
+    "era-task.svg": operation("op1", "captures/sample-task"),
+    "era-agent.svg": operation("op1", "captures/sample-agent"),
+    "era-subscription.svg": operation("op2", "captures/sample-subscription"),
 }
 
 

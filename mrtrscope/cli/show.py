@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 @capture_argument
 @click.argument("id", metavar="ID")
 @click.option("--raw", is_flag=True, help="Secrets and requestState as they are, nothing shortened.")
-@click.option("--hops", is_flag=True, help="Instead: what a gateway added, dropped or altered, field by field.")
+@click.option(
+    "--hops", is_flag=True, help="Instead: what a gateway added, dropped or altered, field by field."
+)
 @update_option
 def show(capture: Path, id: str, raw: bool, hops: bool, no_update: bool) -> None:
     """Show one operation, exchange or frame in full.
@@ -73,7 +75,9 @@ def _hops(store: Store, id: str, raw: bool) -> None:
     if not host.hops:
         raise click.UsageError(f"{id} has no hops: nothing on another channel was certainly made for it.")
     hops = [found for name in host.hops if (found := store.operation(name)) is not None]
-    nested = {one.id: [q for n in one.nested if (q := store.operation(n)) is not None] for one in (host, *hops)}
+    nested = {
+        one.id: [q for n in one.nested if (q := store.operation(n)) is not None] for one in (host, *hops)
+    }
     every = [*hops, host, *(q for asked in nested.values() for q in asked)]
     texts = fetch(store, (row.m for one in every for row in store.messages(one.id)))
     page = Page(texts, raw=raw, width=columns(), colours=colours())

@@ -279,7 +279,9 @@ class Linker:
                 message.http.facts["ids"] = [e.request.id for e in posted]
             elif message.dir == "s2c" and message.id_text in (None, "null"):
                 self.stdio.process(message).answered_without_id()
-            self._sink.message(message, "" if notices.may_be_missing(message, self._gapped) else STRAY_ROLE, None, "")
+            self._sink.message(
+                message, "" if notices.may_be_missing(message, self._gapped) else STRAY_ROLE, None, ""
+            )
 
     def _answer_to_server(self, message: Message) -> None:
         """A response or error from the client: the old way of answering a server's question."""

@@ -88,7 +88,11 @@ class Longs:
                 turn(operation, SERVER, t)  # its end was known before: this is when the caller had it
             return self._over(operation, COMPLETE if answered else FAILED, t)
         found = statuses.seen(exchange) if answered else None
-        settled = found is not None and found[0] == facts(operation)["task"] and self._observe(operation, found[1], t)
+        settled = (
+            found is not None
+            and found[0] == facts(operation)["task"]
+            and self._observe(operation, found[1], t)
+        )
         if exchange.part == statuses.CANCEL and answered and operation.outcome == OPEN:
             return self._over(operation, CANCELLED, t)  # a later state may still say otherwise
         return settled

@@ -32,7 +32,9 @@ class Nested:
         self._pending = pending
         self._calls: dict[str, Exchange] = {}  # open question -> its call
 
-    def asked(self, question: Exchange, scope: str, on: Exchange | None, task: Operation | None) -> Exchange | None:
+    def asked(
+        self, question: Exchange, scope: str, on: Exchange | None, task: Operation | None
+    ) -> Exchange | None:
         """A server asked; returns the call that this belongs to, when it is one.
 
         on     the request on whose HTTP answer it came      task   the operation whose task it names
@@ -65,7 +67,9 @@ class Nested:
         if question.http is not None and scope.endswith("\0"):
             return None  # no session: whose calls are open cannot be told
         waiting = self._pending.by_id.get(scope + "c2s", {})
-        calls = [e for same in islice(waiting.values(), 4 * CANDIDATES) for e in same if e.method in CALLS][:CANDIDATES]
+        calls = [e for same in islice(waiting.values(), 4 * CANDIDATES) for e in same if e.method in CALLS][
+            :CANDIDATES
+        ]
         if not calls:
             return None
         where = "process" if question.http is None else "session"

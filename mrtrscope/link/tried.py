@@ -41,7 +41,9 @@ def ended(channel: Channel, exchange: Exchange) -> None:
     """A client's request was answered, or will not be."""
     version = exchange.version
     if exchange.method == INITIALIZE and exchange.answer is not None:
-        version = _text(exchange.answer.result.get("protocolVersion"))  # what was agreed on, not what was offered
+        version = _text(
+            exchange.answer.result.get("protocolVersion")
+        )  # what was agreed on, not what was offered
     if version and exchange.state in ("answered", "asked"):
         speaks = channel.facts.setdefault("speaks", {})
         version = ("A2A " if exchange.era == A2A else "") + version[:TEXT]

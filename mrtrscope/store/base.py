@@ -202,7 +202,9 @@ def _told(story: str | None, make: Any) -> dict[str, Any]:
     """What a channel's clients tried, as fields of `model.Channel`."""
     found = json.loads(story) if story else {"speaks": {}, "tried": []}
     tried = [
-        make.Tried(**{name: step[name] for name in ("what", "offered", "outcome", "chosen", "n")}, t=step["t"] / 1e6)
+        make.Tried(
+            **{name: step[name] for name in ("what", "offered", "outcome", "chosen", "n")}, t=step["t"] / 1e6
+        )
         for step in found["tried"]
     ]
     return {"speaks": found["speaks"], "tried": tried}

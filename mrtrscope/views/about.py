@@ -37,12 +37,16 @@ def about(op: model.Operation) -> Iterator[str]:
 def _inside(words: str, within: model.Within) -> str:
     evidence = series([EVIDENCE.get(word, word) for word in within.evidence])
     if within.operation is None:
-        return visible(f"{words} one of {_listed(within.candidates)}: {within.grade}, none can be chosen ({evidence})")
+        return visible(
+            f"{words} one of {_listed(within.candidates)}: {within.grade}, none can be chosen ({evidence})"
+        )
     return visible(f"{words} {within.operation}: {within.grade} ({evidence})")
 
 
 def _task(op: model.Operation, task: model.Task) -> Iterator[str]:
-    counts = [count(task.polls, "poll")] + [count(task.updates, "time") + " sent answers"] * bool(task.updates)
+    counts = [count(task.polls, "poll")] + [count(task.updates, "time") + " sent answers"] * bool(
+        task.updates
+    )
     yield visible(f"task {task.id}: {series(counts)}")
     shown = task.states[:STATES]
     for state, after in zip(shown, [*shown[1:], None], strict=True):

@@ -46,7 +46,11 @@ class _Builder:
     """Collects rows in order; frames and ribbons name rows by id until all of them are there."""
 
     def __init__(self, detail: OperationDetail, redact: Redactor, unfold: bool) -> None:
-        merged = sorted([*detail.rounds, *detail.inner], key=lambda r: r.request.t) if detail.inner else detail.rounds
+        merged = (
+            sorted([*detail.rounds, *detail.inner], key=lambda r: r.request.t)
+            if detail.inner
+            else detail.rounds
+        )
         self.detail, self.redact, self.unfold = replace(detail, rounds=merged), redact, unfold
         self.rows: list[Row] = []
         self.spans: list[tuple[Span, str, str]] = []
@@ -173,7 +177,11 @@ class _Builder:
 
     def _numbered(self, round_: RoundDetail) -> str:
         """Which round of how many; a server's own question is none."""
-        own = [r for r in self.detail.rounds if not r.label and r.request.dir == self.detail.rounds[0].request.dir]
+        own = [
+            r
+            for r in self.detail.rounds
+            if not r.label and r.request.dir == self.detail.rounds[0].request.dir
+        ]
         if not any(r is round_ for r in own):
             return "question of the server"
         n = next(i for i, r in enumerate(own, 1) if r is round_)

@@ -43,7 +43,9 @@ class Hops:
     ) -> Iterator[str]:
         """One hop against the host's operation; with the questions nested in each, as operations."""
         found = hop.hop_of
-        grade, evidence = (found.grade, series([EVIDENCE.get(e, e) for e in found.evidence])) if found else ("", "")
+        grade, evidence = (
+            (found.grade, series([EVIDENCE.get(e, e) for e in found.evidence])) if found else ("", "")
+        )
         yield ""
         joined = f"  {hop.method} {hop.target or ''} on {hop.channel}: {grade} ({evidence})"
         yield self._paint(hop.id, "bold") + visible(joined)
@@ -91,7 +93,8 @@ class Hops:
         if before is not ABSENT and after is not ABSENT:
             if canonical(before) != canonical(after):
                 yield self._paint(
-                    f"    ~ {visible(path)}  {self.page.value(name, before)} → {self.page.value(name, after)}", "yellow"
+                    f"    ~ {visible(path)}  {self.page.value(name, before)} → {self.page.value(name, after)}",
+                    "yellow",
                 )
         elif before is ABSENT:
             yield self._paint(f"    + {visible(path)}  {self.page.value(name, after)}", "green")
@@ -165,7 +168,9 @@ def _sent_for(host: model.Operation, inner: model.Round) -> model.Round | None:
 def _passed_on(host: model.Operation, inner: model.Round) -> model.Round | None:
     """The host's round whose answer followed that to a round of the hop: the first one answered after it."""
     at = inner.t_answer
-    return next((o for o in host.rounds if o.t_answer is not None and at is not None and o.t_answer >= at), None)
+    return next(
+        (o for o in host.rounds if o.t_answer is not None and at is not None and o.t_answer >= at), None
+    )
 
 
 def _head(message: Message) -> dict[str, str]:

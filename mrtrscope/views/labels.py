@@ -21,7 +21,11 @@ def request(round_: RoundDetail, redact: Redactor, unfold: bool) -> Words:
     named = f" {questions.short(redact.value(target), 120)}" if target is not None else ""
     label = f"{visible(said.method) or said.kind}{named}  id {questions.short(said.id, 40)}"
     if spoken := parts.given(said):  # a retry's words stand above it, where they were said
-        lines = [] if round_.link is not None else [Line("text", questions.short(redact.text(spoken[""]["text"]), 160))]
+        lines = (
+            []
+            if round_.link is not None
+            else [Line("text", questions.short(redact.text(spoken[""]["text"]), 160))]
+        )
         return label, lines, "request"
     if round_.link is not None or "requestState" in params or "inputResponses" in params:
         return label, [_carried(params)], "request"

@@ -81,7 +81,11 @@ def asked(said: Said) -> dict[str, Any]:
     if isinstance(found, dict):
         return found
     text = agent_text(_status(result).get("message"))
-    return {"": {"method": f"a2a/{state}", "params": {"message": text}}} if agent_told(result) is not None else {}
+    return (
+        {"": {"method": f"a2a/{state}", "params": {"message": text}}}
+        if agent_told(result) is not None
+        else {}
+    )
 
 
 def given(request: Said) -> dict[str, Any]:
@@ -100,7 +104,11 @@ def is_work(said: Said) -> bool:
 def agent_text(message: Any) -> str:
     """What a message of A2A says, as far as it is text."""
     parts = message.get("parts") if isinstance(message, dict) else None
-    texts = [part.get("text") for part in parts or [] if isinstance(part, dict)] if isinstance(parts, list) else []
+    texts = (
+        [part.get("text") for part in parts or [] if isinstance(part, dict)]
+        if isinstance(parts, list)
+        else []
+    )
     return " ".join(text for text in texts if isinstance(text, str))
 
 

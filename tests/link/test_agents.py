@@ -128,6 +128,8 @@ def test_no_era_of_mcp() -> None:
     assert (exchange.era, exchange.version) == ("a2a", "1.0")
 
 
-@pytest.mark.parametrize("value", [{}, {"task": 1}, {"task": {"id": 7}}, {"statusUpdate": {"taskId": "t" * 600}}])
+@pytest.mark.parametrize(
+    "value", [{}, {"task": 1}, {"task": {"id": 7}}, {"statusUpdate": {"taskId": "t" * 600}}]
+)
 def test_what_is_no_task_is_none(value: dict[str, Any]) -> None:
     assert agents.told(value) is None

@@ -88,7 +88,11 @@ def test_a_trace_makes_it_exact_whatever_else_was_changed() -> None:
     w = World()
     call(w, "host", {"n": 2}, trace=OTHER)
     host = call(w, "host", {"n": 1}, trace=TRACE)
-    assert hop(call(w, "up", {"n": 1}, trace=TRACE)) == (host.key, "exact", ["trace", "tool", "arguments", "time"])
+    assert hop(call(w, "up", {"n": 1}, trace=TRACE)) == (
+        host.key,
+        "exact",
+        ["trace", "tool", "arguments", "time"],
+    )
     assert hop(call(w, "up", {"m": 7}, "other", trace=TRACE)) == (host.key, "exact", ["trace", "time"])
 
 
@@ -123,7 +127,12 @@ def test_a_question_that_only_one_can_have_passed_on() -> None:
 def test_a_question_in_the_old_way_upstream_and_in_the_new_way_downstream() -> None:
     w = World()
     host, _ = call(w, "host", {"n": 1}), call(w, "host", {"n": 1})
-    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "work", "arguments": {"n": 1}}}
+    body = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/call",
+        "params": {"name": "work", "arguments": {"n": 1}},
+    }
     up = w.exchanges[w.say("c2s", body, channel="up", process="up").key]
     asked = question(w, 7, w.t / 1e6 + 0.01, channel="up", process="up")
     asks = {"method": "elicitation/create", "params": {**QUESTION, "mode": "form"}}

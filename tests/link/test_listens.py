@@ -59,13 +59,24 @@ def ended_by(w: World, how: str) -> None:
         w.say("s2c", {"jsonrpc": "2.0", "id": 1, "error": {"code": -32603, "message": "no"}})
     elif how == "lost":
         s = Signal()
-        s.journal, s.offset, s.part, s.t, s.channel, s.dir, s.lane = "test", 10**9, 0, w.t + 1, "files", "s2c", "0o"
+        s.journal, s.offset, s.part, s.t, s.channel, s.dir, s.lane = (
+            "test",
+            10**9,
+            0,
+            w.t + 1,
+            "files",
+            "s2c",
+            "0o",
+        )
         s.peer, s.http, s.place, s.cut, s.edited = w.peers["p"], None, None, False, False
         s.what, s.detail = ev.EXIT, {"code": 0}
         w.linker.feed(s)
     else:
         dir = "c2s" if how == "client" else "s2c"
-        w.say(dir, {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1, "_meta": ID}})
+        w.say(
+            dir,
+            {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1, "_meta": ID}},
+        )
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,9 @@ META = {"io.modelcontextprotocol/protocolVersion": MODERN}
 def made(w: World, id: int, task: str, state: str = "working", *, at: float | None = None) -> Exchange:
     """A call answered with a task."""
     exchange = w.call(id, at=at)
-    w.say("s2c", {"jsonrpc": "2.0", "id": id, "result": {"resultType": "task", "taskId": task, "status": state}})
+    w.say(
+        "s2c", {"jsonrpc": "2.0", "id": id, "result": {"resultType": "task", "taskId": task, "status": state}}
+    )
     return exchange
 
 
@@ -29,7 +31,9 @@ def about(w: World, id: int, method: str, task: str, result: dict[str, Any] | No
     body = {"jsonrpc": "2.0", "id": id, "method": method, "params": {"taskId": task, "_meta": META, **params}}
     request = w.say("c2s", body, at=at)
     if result is not None:
-        w.say("s2c", {"jsonrpc": "2.0", "id": id, "result": {"resultType": "complete", **result}}, at=at + lasts)
+        w.say(
+            "s2c", {"jsonrpc": "2.0", "id": id, "result": {"resultType": "complete", **result}}, at=at + lasts
+        )
     return w.exchanges[request.key]
 
 
@@ -64,7 +68,13 @@ def test_a_task_with_its_polls_and_answers_is_one_operation() -> None:
 
 @pytest.mark.parametrize(
     ("state", "outcome"),
-    [("completed", "complete"), ("failed", "error"), ("cancelled", "cancelled"), ("working", "open"), ("odd", "open")],
+    [
+        ("completed", "complete"),
+        ("failed", "error"),
+        ("cancelled", "cancelled"),
+        ("working", "open"),
+        ("odd", "open"),
+    ],
 )
 def test_the_state_of_the_task_decides_the_outcome(state: str, outcome: str) -> None:
     w = World()
@@ -140,7 +150,10 @@ def test_rounds_before_the_task_stay_rounds() -> None:
     w.call(1)
     w.ask(1, "ok", state="s")
     w.call(2, state="s", answers=accept("ok"))
-    w.say("s2c", {"jsonrpc": "2.0", "id": 2, "result": {"resultType": "task", "taskId": "t", "status": "working"}})
+    w.say(
+        "s2c",
+        {"jsonrpc": "2.0", "id": 2, "result": {"resultType": "task", "taskId": "t", "status": "working"}},
+    )
     poll(w, 3, "t", "completed")
     assert (only(w).kind, only(w).count, only(w).outcome) == ("task", 2, "complete")
 
@@ -157,7 +170,9 @@ def test_the_experimental_tasks_of_2025_11_25() -> None:
     handshake(w)
     params = {"name": "deploy", "arguments": {}, "task": {"ttl": 60000}}
     w.say("c2s", {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}, at=1.0)
-    w.say("s2c", {"jsonrpc": "2.0", "id": 1, "result": {"task": {"taskId": "t", "status": "working"}}}, at=1.1)
+    w.say(
+        "s2c", {"jsonrpc": "2.0", "id": 1, "result": {"task": {"taskId": "t", "status": "working"}}}, at=1.1
+    )
     w.say("c2s", {"jsonrpc": "2.0", "id": 2, "method": "tasks/get", "params": {"taskId": "t"}}, at=2.0)
     w.say("s2c", {"jsonrpc": "2.0", "id": 2, "result": {"taskId": "t", "status": "completed"}}, at=2.1)
     w.say("c2s", {"jsonrpc": "2.0", "id": 3, "method": "tasks/result", "params": {"taskId": "t"}}, at=3.0)
@@ -203,7 +218,12 @@ def test_an_analysis_that_stops_and_goes_on_says_the_same(stop: int) -> None:
         yield_at(w, 1)
         poll(w, 2, "t", "input_required", at=2.0)
         yield_at(w, 2)
-        request = {"jsonrpc": "2.0", "id": 3, "method": "tasks/update", "params": {"taskId": "t", "_meta": META}}
+        request = {
+            "jsonrpc": "2.0",
+            "id": 3,
+            "method": "tasks/update",
+            "params": {"taskId": "t", "_meta": META},
+        }
         w.say("c2s", request, at=5.0)
         yield_at(w, 3)
         w.say("s2c", {"jsonrpc": "2.0", "id": 3, "result": {"resultType": "complete"}}, at=5.1)

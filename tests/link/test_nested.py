@@ -137,14 +137,18 @@ def test_over_http_the_stream_says_it() -> None:
     first, second = http(w, "h1", "POST", "s"), http(w, "h2", "POST", "s")
     call_1 = on_http(w, "c2s", {**tools, "id": 1}, first)
     on_http(w, "c2s", {**tools, "id": 2}, second)
-    asked = on_http(w, "s2c", {"jsonrpc": "2.0", "id": 9, "method": "elicitation/create", "params": QUESTION}, first)
+    asked = on_http(
+        w, "s2c", {"jsonrpc": "2.0", "id": 9, "method": "elicitation/create", "params": QUESTION}, first
+    )
     assert call_1 is not None and asked is not None
     assert within(asked.operation) == {"in": call_1.operation.key, "grade": "exact", "evidence": ["stream"],
                                        "candidates": [call_1.operation.key]}  # fmt: skip
 
 
 @pytest.mark.parametrize(("session", "grade"), [("s", "inferred"), (None, None)])
-def test_on_the_get_stream_only_a_session_tells_whose_calls_are_open(session: str | None, grade: str | None) -> None:
+def test_on_the_get_stream_only_a_session_tells_whose_calls_are_open(
+    session: str | None, grade: str | None
+) -> None:
     w = World()
     handshake(w)
     tools = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "tailor"}}
@@ -159,8 +163,12 @@ def test_a_question_that_names_a_task_was_asked_in_that() -> None:
     w = World()
     handshake(w)
     params = {"name": "tailor", "task": {}}
-    task = w.exchanges[w.say("c2s", {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}, at=1.0).key]
-    w.say("s2c", {"jsonrpc": "2.0", "id": 1, "result": {"task": {"taskId": "t", "status": "working"}}}, at=2.0)
+    task = w.exchanges[
+        w.say("c2s", {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}, at=1.0).key
+    ]
+    w.say(
+        "s2c", {"jsonrpc": "2.0", "id": 1, "result": {"task": {"taskId": "t", "status": "working"}}}, at=2.0
+    )
     meta = {"io.modelcontextprotocol/related-task": {"taskId": "t"}}
     asked = question(w, 7, 3.0, params={**QUESTION, "_meta": meta})
     answered(w, 7, 5.0)

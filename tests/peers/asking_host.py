@@ -16,7 +16,7 @@ from mcp.client import Client
 from mcp.types import ElicitRequestParams, ElicitResult, Implementation, TextContent
 
 THINKING = 0.3
-ANSWERS = {"size": "M", "people": 4}
+ANSWERS: dict[str, str | int | float | list[str] | None] = {"size": "M", "people": 4}
 
 
 async def person(context: Any, params: ElicitRequestParams) -> ElicitResult:
@@ -28,7 +28,9 @@ async def person(context: Any, params: ElicitRequestParams) -> ElicitResult:
 async def call(tool: str, arguments: dict[str, Any], command: list[str]) -> str:
     target = StdioServerParameters(command=command[0], args=command[1:], env=dict(os.environ))
     who = Implementation(name="host", version="1.0")
-    async with Client(target, elicitation_callback=person, read_timeout_seconds=20, client_info=who) as server:
+    async with Client(
+        target, elicitation_callback=person, read_timeout_seconds=20, client_info=who
+    ) as server:
         result = await server.call_tool(tool, arguments)
         return "".join(c.text for c in result.content if isinstance(c, TextContent))
 

@@ -39,19 +39,40 @@ def capture(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("hops")
     host, up = Script(folder / "gateway.jsonl"), Script(folder / "tailor.jsonl")
     up(0.0, "c2s", id=0, method="initialize", params=LEGACY)
-    up(0.1, "s2c", id=0, result={"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": "tailor"}})
+    up(
+        0.1,
+        "s2c",
+        id=0,
+        result={"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": "tailor"}},
+    )
     call = {"name": "order", "arguments": {"n": 7}}
     host(1.0, "c2s", id=1, method="tools/call", params={**call, "_meta": META})
     up(1.1, "c2s", id=5, method="tools/call", params=call)
-    up(1.2, "s2c", id=9, method="elicitation/create", params={"message": "Which size?", "requestedSchema": SCHEMA})
+    up(
+        1.2,
+        "s2c",
+        id=9,
+        method="elicitation/create",
+        params={"message": "Which size?", "requestedSchema": SCHEMA},
+    )
     params = {"message": "Which size?", "requestedSchema": SCHEMA, "mode": "form", "elicitationId": "e1"}
     asks = {"method": "elicitation/create", "params": params}
-    host(1.3, "s2c", id=1, result={"resultType": "input_required", "requestState": "s", "inputRequests": {"q": asks}})
+    host(
+        1.3,
+        "s2c",
+        id=1,
+        result={"resultType": "input_required", "requestState": "s", "inputRequests": {"q": asks}},
+    )
     given = {"q": {"action": "accept", "content": {"size": "M"}}}
     host(4.0, "c2s", id=2, method="tools/call",
          params={**call, "_meta": META, "requestState": "s", "inputResponses": given})  # fmt: skip
     up(4.1, "c2s", id=9, result={"action": "accept", "content": {"size": "L"}})
-    up(4.2, "s2c", id=5, result={"content": [{"type": "text", "text": "cut"}], "structuredContent": {"done": True}})
+    up(
+        4.2,
+        "s2c",
+        id=5,
+        result={"content": [{"type": "text", "text": "cut"}], "structuredContent": {"done": True}},
+    )
     host(4.3, "s2c", id=2, result={"resultType": "complete", "content": [{"type": "text", "text": "cut"}]})
     target = folder / "capture"
     done = mrtrscope("import", host.write(), up.write(), "--capture", target)
@@ -97,7 +118,10 @@ def test_every_field_that_was_added_dropped_or_altered_is_said(capture: Path) ->
 
 
 def test_a_hop_leads_to_its_host(capture: Path) -> None:
-    assert mrtrscope("show", capture, "op3", "--hops").stdout == mrtrscope("show", capture, "op2", "--hops").stdout
+    assert (
+        mrtrscope("show", capture, "op3", "--hops").stdout
+        == mrtrscope("show", capture, "op2", "--hops").stdout
+    )
 
 
 def test_what_has_no_hops_says_so(capture: Path) -> None:
@@ -108,4 +132,8 @@ def test_what_has_no_hops_says_so(capture: Path) -> None:
 def test_the_picture_has_the_gateway_between(capture: Path) -> None:
     text = mrtrscope("diagram", capture, "op2", "--format", "text", "--width", "110").stdout
     assert all(name in text for name in ("user", "client", "gateway", "server"))
-    assert text.index("tools/call order  id 1") < text.index("tools/call order  id 5") < text.index("input_required")
+    assert (
+        text.index("tools/call order  id 1")
+        < text.index("tools/call order  id 5")
+        < text.index("input_required")
+    )

@@ -25,7 +25,9 @@ class Talk:
 
     def round(self, method: str, result: dict[str, Any] | None, **params: Any) -> RoundDetail:
         request = self.said("c2s", "request", {"method": method, "params": params})
-        return RoundDetail(request, None if result is None else self.said("s2c", "response", {"result": result}))
+        return RoundDetail(
+            request, None if result is None else self.said("s2c", "response", {"result": result})
+        )
 
     def poll(self, status: str, **more: Any) -> RoundDetail:
         return self.round("tasks/get", {"taskId": "t", "status": status, **more}, taskId="t")
@@ -47,7 +49,9 @@ def test_polls_that_tell_nothing_new_are_counted_before_the_one_that_does() -> N
     talk = Talk()
     call = talk.round("tools/call", {"resultType": "task", "taskId": "t", "status": "working"}, name="refit")
     told = parts.of_task([talk.poll("working"), talk.poll("working"), talk.poll("completed")], call)
-    assert [(one.label, one.skipped, parts.state_of(one.answer)) for one in told] == [("poll", 2, "completed")]
+    assert [(one.label, one.skipped, parts.state_of(one.answer)) for one in told] == [
+        ("poll", 2, "completed")
+    ]
 
 
 def test_the_last_poll_is_shown_although_it_tells_nothing_new() -> None:
@@ -96,9 +100,13 @@ def test_rounds_of_an_agent_end_with_its_last_word() -> None:
     first = talk.round("SendStreamingMessage", None, message={"parts": [{"text": "book a trip"}]})
     first.answer = talk.event("SUBMITTED")
     first.notes = [talk.event("WORKING"), talk.event("INPUT_REQUIRED", "Which date?")]
-    second = talk.round("SendStreamingMessage", None, message={"taskId": "t", "parts": [{"text": "tomorrow"}]})
+    second = talk.round(
+        "SendStreamingMessage", None, message={"taskId": "t", "parts": [{"text": "tomorrow"}]}
+    )
     second.answer = talk.event("AUTH_REQUIRED", "Sign in.")
-    third = talk.round("SendStreamingMessage", None, message={"taskId": "t", "parts": [{"text": "token abc"}]})
+    third = talk.round(
+        "SendStreamingMessage", None, message={"taskId": "t", "parts": [{"text": "token abc"}]}
+    )
     third.answer = talk.event("COMPLETED", "booked")
     parts.of_agent([first, second, third])
     scene = build(detail([first, second, third], [], "a2a"))
@@ -110,6 +118,8 @@ def test_rounds_of_an_agent_end_with_its_last_word() -> None:
     assert [span.label for span in scene.spans] == ["round 1 of 3", "round 2 of 3", "round 3 of 3"]
 
 
-@pytest.mark.parametrize("result", [{}, {"status": 7}, {"status": {"state": []}}, {"statusUpdate": {"taskId": "t"}}])
+@pytest.mark.parametrize(
+    "result", [{}, {"status": 7}, {"status": {"state": []}}, {"statusUpdate": {"taskId": "t"}}]
+)
 def test_what_shows_no_state_has_none(result: dict[str, Any]) -> None:
     assert parts.state_of(Said("m1", 0.0, "s2c", "response", {"result": result})) == ""

@@ -1,0 +1,80 @@
+"""The sample captures of other eras and of two hops say what the page about them says."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import SAMPLES, mrtrscope
+
+
+def listed(tmp_path: Path, sample: str) -> list[dict[str, Any]]:
+    """The operations of a sample, of which a copy is analysed: a checkout may be read-only."""
+    copy = tmp_path / sample
+    shutil.copytree(SAMPLES / sample, copy, ignore=shutil.ignore_patterns("scope.db*", "*.lock"))
+    done = mrtrscope("list", copy, "--format", "json")
+    assert done.returncode == 0, done.stderr
+    found: list[dict[str, Any]] = json.loads(done.stdout)["operations"]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("sample", "kinds"),
+    [
+        ("sample-legacy", {"legacy": 2}),
+        ("sample-gateway", {"mrtr": 1, "legacy": 1}),
+        ("sample-gateway-modern", {"mrtr": 2}),
+        ("sample-task", {"task": 1}),
+        ("sample-subscription", {"subscription": 1}),
+        ("sample-agent", {"a2a": 1}),
+    ],
+)
+def test_each_kind_is_one_operation_whose_times_add_up(
+    tmp_path: Path, sample: str, kinds: dict[str, int]
+) -> None:
+    ops = [op for op in listed(tmp_path, sample) if op["kind"] != "single"]
+    assert {kind: sum(op["kind"] == kind for op in ops) for kind in {op["kind"] for op in ops}} == kinds
+    for op in ops:
+        times = op["times"]
+        assert times["server"] + times["waiting"] == pytest.approx(times["total"], abs=1e-3)
+
+
+def test_every_question_in_the_old_way_stands_in_its_call(tmp_path: Path) -> None:
+    ops = {op["id"]: op for op in listed(tmp_path, "sample-legacy")}
+    asked = [op for op in ops.values() if op["method"] == "elicitation/create"]
+    assert [(op["within"]["grade"], op["id"] in ops[op["within"]["operation"]]["nested"]) for op in asked] == [
+        ("exact", True), ("exact", True),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("sample", ["sample-gateway", "sample-gateway-modern"])
+def test_every_call_of_a_gateway_is_a_hop_of_its_hosts(tmp_path: Path, sample: str) -> None:
+    ops = {op["id"]: op for op in listed(tmp_path, sample)}
+    hops = [op for op in ops.values() if op["method"] == "tools/call" and op["channel"] != "gateway"]
+    assert [(op["hop_of"]["grade"], op["id"] in ops[op["hop_of"]["operation"]]["hops"]) for op in hops] == [
+        ("exact", True)
+    ]
+
+
+def test_the_states_of_a_task_and_of_an_agents(tmp_path: Path) -> None:
+    (task,) = listed(tmp_path, "sample-task")
+    assert ([s["state"] for s in task["task"]["states"]], task["task"]["polls"]) == (
+        ["working", "completed"],
+        5,
+    )
+    (agent,) = listed(tmp_path, "sample-agent")
+    assert [s["state"] for s in agent["task"]["states"]] == [
+        "submitted", "working", "input_required", "working", "auth_required", "working", "completed",
+    ]  # fmt: skip
+    assert len(agent["rounds"]) == 3
+
+
+def test_who_ended_a_subscription(tmp_path: Path) -> None:
+    (found,) = [op for op in listed(tmp_path, "sample-subscription") if op["kind"] == "subscription"]
+    told = found["subscription"]
+    assert (told["ended"], told["by"], sum(told["delivered"].values())) == ("cancelled", "client", 2)
+    assert told["acknowledged"] > found["t"]
