@@ -41,7 +41,6 @@ _LINK = re.compile(
     r"https?://[^\s<>\"')]+|\bwww\.[^\s<>\"')]+\.[^\s<>\"')]+|\]\(\s*[^)\s]+\s*\)|<a\s[^>]*>", re.I
 )
 _TEXT_LIMIT = 8192
-_LINK_MARKS = (b"://", b"www.", b"WWW.", b"](", b"<a", b"<A", rb"\u")  # without one of them there is no link
 
 
 def _sent_to(message: Message, ctx: Context) -> Iterator[tuple[Question, str]]:
@@ -164,8 +163,6 @@ def form_with_a_link(message: Message, ctx: Context) -> Iterator[Finding]:
     Why it matters: URL mode shows the user where it leads and asks first; a link in a form does neither.
     Cannot tell: an option or a default may be data, and the call's own argument shown for consent is no link; noted.
     """
-    if not any(mark in message.raw for mark in _LINK_MARKS):
-        return
     arguments = _strings(ctx.exchange.arguments) if ctx.exchange is not None else []
     for question in forms(message, ctx):
         ctx.tested()
