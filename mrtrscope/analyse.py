@@ -45,6 +45,8 @@ def bring_up_to_date(
         if update:
             place.make()
             _update(place, say)
+        elif not _readable(place):
+            raise Unreadable(f"{capture}: analysed by another version; run it once without --no-update")
         store = Store(open_database(place.database), capture, plain=plain)
     except SourceError as error:
         raise Unreadable(str(error)) from error
@@ -78,6 +80,13 @@ def _update(place: Place, say: Say) -> None:
 
             with Analyser(place) as analyser:
                 analyser.read()
+
+
+def _readable(place: Place) -> bool:
+    """Whether the tables are those that this code reads."""
+    with open_database(place.database) as db:
+        found = db.conn.execute("select value from meta where key = 'schema'").fetchone()
+    return found is not None and found[0] == schema.versions()["schema"]
 
 
 def is_current(place: Place) -> bool:

@@ -30,7 +30,7 @@ VERBS: dict[str, tuple[str, str, str | None]] = {
     "rules": ("rules", "rules", "List the rules."),
     "explain": ("explain", "explain", "Explain one rule: its source, why it matters, examples."),
     "diagram": ("diagram", "diagram", "Draw the sequence diagram of an operation."),
-    "watch": ("watch", "watch", "Show operations as they happen, in the terminal."),
+    "watch": ("watch", "watch", "Show operations as they happen."),
     "report": ("report", "report", "Write what is in a capture as one page."),
     "import": ("import_", "import_", "Read recordings of another form into a capture folder."),
     "export": ("export", "export", "Write a capture as text, one JSON object a line."),
