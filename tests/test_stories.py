@@ -80,6 +80,12 @@ def the_call(capture: Path) -> tuple[dict[str, Any], dict[str, Any], list[dict[s
     return host, hop, [ops[name] for name in hop["nested"]]
 
 
+def notes(capture: Path) -> list[tuple[str, str]]:
+    """What is said of the gateway: (rule, channel)."""
+    found = json.loads(mrtrscope("check", capture, "--format", "json").stdout)["findings"]
+    return [(f["rule"], f["channel"]) for f in found if f["rule"].startswith("gateway/")]
+
+
 def findings(capture: Path) -> list[tuple[str, str]]:
     found = json.loads(mrtrscope("check", capture, "--format", "json").stdout)["findings"]
     return [(f["rule"], f["at"]) for f in found if f["level"] != "info"]
@@ -122,7 +128,7 @@ def test_a_modern_host_and_a_server_of_an_older_revision_that_asks(tmp_path: Pat
     for op in (host, hop):  # the person took 0.3 s, and both eras say so
         assert 0.3 <= op["times"]["waiting"] <= op["times"]["total"]
         assert op["times"]["server"] + op["times"]["waiting"] == pytest.approx(op["times"]["total"], abs=1e-3)
-    assert findings(tmp_path) == []
+    assert findings(tmp_path) == notes(tmp_path) == []
     assert picture(tmp_path, host["id"])[:8] == [
         "tools/call", "tools/call", "elicitation/create", "input_required", "form", "waiting for", "accept",
         "tools/call",
@@ -139,7 +145,7 @@ def test_a_modern_host_and_a_modern_server_that_asks(tmp_path: Path) -> None:
     assert (hop["kind"], len(hop["rounds"]), hop["outcome"], nested) == ("mrtr", 2, "complete", [])
     assert (hop["hop_of"]["operation"], hop["hop_of"]["grade"]) == (host["id"], "exact")
     assert {"state", "question"} <= set(hop["hop_of"]["evidence"])
-    assert findings(tmp_path) == []
+    assert findings(tmp_path) == notes(tmp_path) == []
     assert '~ /params/_meta/io.modelcontextprotocol~1clientInfo/name  "host" → "gateway"' in (
         mrtrscope("show", tmp_path, host["id"], "--hops").stdout
     )
@@ -169,3 +175,4 @@ def test_a_gateway_that_asks_nobody(tmp_path: Path, old_python: str) -> None:
     shown = mrtrscope("show", tmp_path, host["id"], "--hops").stdout
     assert "the host was never asked it" in shown
     assert hop["hop_of"]["grade"] == "inferred"
+    assert notes(tmp_path) == [("gateway/question-reached-nobody", "tailor")]

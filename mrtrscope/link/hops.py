@@ -12,7 +12,9 @@ What a gateway passes on it heard before: of the upstream calls that might belon
 that had said the thing already. Two peers of the same name that call two servers with the same arguments are a host
 with two servers as likely as a gateway that passes its client's name on: such a pair needs proof.
 
-The share is `Operation.more["hop"]`, in the form of `more["within"]` (see `link.nested`).
+The share is `Operation.more["hop"]`, in the form of `more["within"]` (see `link.nested`). Remarks for rules, on
+exchanges of a hop: `unasked`, what the server asked is answered although the host was asked nothing meanwhile (a retry,
+or a question in the old way): key of the host's call; `outlived`, µs that a call went on after the host's had ended.
 """
 
 from __future__ import annotations
@@ -24,11 +26,13 @@ from mrtrscope.link.canonical import canonical
 from mrtrscope.link.facts import AMBIGUOUS, EXACT, INFERRED, MRTR_METHODS, Exchange, Operation
 from mrtrscope.link.longs import facts
 from mrtrscope.link.memory import digest
+from mrtrscope.link.remarks import remark
 from mrtrscope.wire.events import ABSENT, Message
 
 IN_FLIGHT = 512  # calls in flight that are looked at
 SHARES = 1024  # operations whose hops may still change
 MARKS, CANDIDATES = 64, 64
+GRACE = 5_000_000  # µs that a call may go on after its host's has ended; ours
 QUESTION, STATE, RESULT = "question", "state", "result"
 PREFIX_ENDS = frozenset("_-./:")
 
@@ -62,6 +66,10 @@ class Hops:
         self._flying: OrderedDict[str, Exchange] = OrderedDict()
         self._shares: OrderedDict[str, Share] = OrderedDict()  # by key of the upstream operation
         self._channels: dict[str, bool] = {}
+        self._asked: OrderedDict[str, int] = (
+            OrderedDict()
+        )  # operation -> when its client was last asked something
+        self._ended: OrderedDict[str, int] = OrderedDict()  # operation -> when it came to its end
 
     # -- what happens
 
@@ -75,6 +83,8 @@ class Hops:
         found: list[Exchange] = []
         if len(self._channels) > 1 and exchange.operation.key == exchange.key:
             found = self._join(exchange)
+        if exchange.link is not None and exchange.link.ask is not None and exchange.link.ask.questions:
+            self._unasked(exchange, exchange, exchange.link.ask.t)
         self._flying[exchange.key] = exchange
         if len(self._flying) > IN_FLIGHT:
             self._flying.popitem(last=False)
@@ -82,23 +92,43 @@ class Hops:
 
     def asked(self, question: Exchange, call: Exchange | None) -> None:
         """A server's own request was asked in a call."""
-        share = self._shares.get(call.operation.key) if call is not None else None
+        if call is None:
+            return
+        _note(self._asked, call.operation.key, question.t)
+        share = self._shares.get(call.operation.key)
         if share is not None:
             _mark(share, _of_question({"method": question.method, "params": question.request.params}))
+
+    def answered(self, question: Exchange, call: Exchange | None) -> Exchange | None:
+        """A server's own request was answered, or will not be; returns the call that it was asked in."""
+        if call is not None and question.answer is not None:
+            self._unasked(question, call, question.t)
+        return call
+
+    def _unasked(self, told: Exchange, call: Exchange, since: int) -> None:
+        share = self._shares.get(call.operation.key)
+        if share is not None and share.to and self._asked.get(share.to, 0) < since:
+            remark(told, "unasked", share.to)
 
     def ended(self, exchange: Exchange) -> list[Exchange]:
         """A client's request was answered, or will not be; returns the exchanges whose operations are told anew."""
         if self._flying.pop(exchange.key, None) is None and exchange.operation.key not in self._shares:
             return []
         answer, operation = exchange.answer, exchange.operation
+        if exchange.ask is not None or exchange.state == "asked":
+            _note(self._asked, operation.key, exchange.t_end or exchange.t)
         said = _said(answer) if answer is not None else []
         share = self._shares.get(operation.key)
         if share is not None:
             for mark in said:
                 _mark(share, mark)
             share.over = operation.outcome != "open"
+            since = self._ended.get(share.to)
+            if share.over and answer is not None and since is not None and answer.t - since > GRACE:
+                remark(exchange, "outlived", answer.t - since)
         found = self._proved(operation.key, said) if self._shares else []
         if operation.outcome != "open":
+            _note(self._ended, operation.key, exchange.t_end or exchange.t)
             found += self._closed(operation.key)
         return found
 
@@ -232,6 +262,13 @@ def _of_question(question: Any) -> str:
     params = params if type(params) is dict else {}
     parts = [params.get(name) for name in ("message", "requestedSchema", "url", "messages", "systemPrompt")]
     return f"{QUESTION}:{digest(canonical([question.get('method') if type(question) is dict else '', parts])).hex()}"
+
+
+def _note(times: OrderedDict[str, int], key: str, t: int) -> None:
+    times[key] = t
+    times.move_to_end(key)
+    if len(times) > SHARES:
+        times.popitem(last=False)
 
 
 def _mark(share: Share, mark: str) -> None:

@@ -243,7 +243,7 @@ class Linker:
         else:
             settled = False
         if exchange.dir == "s2c":
-            self._tell(self.nested.ended(exchange, t))
+            self._tell(self.hops.answered(exchange, self.nested.ended(exchange, t)))
         else:
             self._tell(*self.hops.ended(exchange))
             tried.ended(self.channel(exchange.request), exchange)

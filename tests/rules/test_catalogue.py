@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from mrtrscope.rules import registry
-from mrtrscope.rules.catalogue import ENTRIES, RANK, SEVERITY
+from mrtrscope.rules.catalogue import ENTRIES, OURS, RANK, SEVERITY
 from mrtrscope.rules.excluded import EXCLUDED, excluded
 from tests.conftest import SHARED
 
@@ -85,7 +85,7 @@ def test_an_exclusion_needs_a_rule_and_a_reason(id: str, why: str, said: str) ->
 def test_our_copy_says_what_the_catalogue_says() -> None:
     assert SHARED is not None
     theirs = yaml.safe_load((SHARED / "spec" / "rules.yaml").read_text(encoding="utf-8"))["rules"]
-    assert [rule["id"] for rule in theirs] == list(ENTRIES)
+    assert [rule["id"] for rule in theirs] == [id for id in ENTRIES if id not in OURS]
     names = ("title", "level", "basis", "party", "transports", "revisions", "observable")
     for rule in theirs:
         entry = ENTRIES[rule["id"]]
