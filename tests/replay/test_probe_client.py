@@ -20,7 +20,12 @@ from tests.conftest import ROOT, mrtrscope
 from tests.replay.world import PYTHON, YES, asks, call, capture, request, said
 
 CLIENT = [PYTHON, str(ROOT / "tests" / "peers" / "probed_client.py")]
-OFFICIAL = dict.fromkeys(WAYS, KEPT) | {"duplicate-keys": UNSURE, "stream-cut": UNSURE}
+# Without resultType it raises an error: neither goes on with the questions nor takes it for the final result.
+OFFICIAL = dict.fromkeys(WAYS, KEPT) | {
+    "no-result-type": UNSURE,
+    "duplicate-keys": UNSURE,
+    "stream-cut": UNSURE,
+}
 
 
 def probe(into: Path, *options: str) -> subprocess.CompletedProcess[str]:
@@ -38,12 +43,12 @@ def test_what_the_official_client_makes_of_it_over_http(tmp_path: Path) -> None:
     assert {way: row["verdict"] for way, row in got.items()} == OFFICIAL
     assert got["endless"]["saw"] == "gave up after 10 retries"
     assert got["endless-state-only"]["saw"] == "gave up after 10 retries"
-    assert got["endless"]["ended"] == "exit code 1"
-    assert got["no-result-type"]["saw"] == "did not retry"
+    assert "InputRequiredRoundsExceededError" in got["endless"]["ended"]
+    assert got["no-result-type"]["saw"] == "did not retry, but did not take it for the end either"
     assert got["state-long"]["saw"] == "came back as it was issued"
     assert got["well-behaved"]["ended"] == "exit code 0"
     listed = json.loads(mrtrscope("list", tmp_path, "--format", "json").stdout)["operations"]
-    assert {op["channel"].rpartition("/")[2] for op in listed} >= {"mcp"} or len(listed) > 40
+    assert len(listed) >= 3 * len(WAYS) - 1
     assert mrtrscope("diagram", tmp_path, listed[2]["id"], "--format", "text").returncode == 0
 
 

@@ -84,6 +84,45 @@ def test_refusals_and_misses_over_http(tmp_path: Path) -> None:
         assert [one["id"] for one in post(url, batch)[1]] == [5, 6]
 
 
+def test_many_clients_with_many_operations_at_once_get_their_own_answers(tmp_path: Path) -> None:
+    """Ten calls that differ by one argument, each asked and answered by thirty clients at the same time."""
+    import asyncio
+
+    from mrtrscope.replay.client_http import HttpConnection
+    from tests.replay.world import YES, asks
+
+    messages = []
+    for n in range(10):
+        messages += [
+            call(2 * n, "a", {"n": n}),
+            asks(2 * n, f"state-{n % 3}"),
+        ]  # states are no names: some are equal
+        retry = call(2 * n + 1, "a", {"n": n}, inputResponses={"q": YES}, requestState=f"state-{n % 3}")
+        messages += [retry, said(2 * n + 1, f"answer {n}")]
+    recorded = capture(tmp_path / "recorded", *messages)
+
+    async def client(url: str, k: int) -> list[str]:
+        connection = HttpConnection(url, None, number=k)
+        got = []
+        for n in [(k + i) % 10 for i in range(10)]:
+            asked = (await connection.request(call(2 * n, "a", {"n": n}))).message
+            assert asked is not None
+            state = asked["result"]["requestState"]
+            retry = call(2 * n + 1, "a", {"n": n}, inputResponses={"q": YES}, requestState=state)
+            reply = (await connection.request(retry)).message
+            assert reply is not None
+            if (text := reply["result"]["content"][0]["text"]) != f"answer {n}":
+                got.append(f"{text} to {n}")
+        await connection.close()
+        return got
+
+    async def everybody(url: str) -> list[list[str]]:
+        return await asyncio.gather(*(client(url, k) for k in range(30)))
+
+    with served(recorded, tmp_path / "own", "--when-used-up", "repeat") as url:
+        assert asyncio.run(everybody(url)) == [[]] * 30
+
+
 def legacy(folder: Path) -> Path:
     """A server of 2025-11-25 that asks its client while it works on a call."""
     hello = {
