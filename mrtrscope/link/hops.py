@@ -117,7 +117,7 @@ class Hops:
         answer, operation = exchange.answer, exchange.operation
         if exchange.ask is not None or exchange.state == "asked":
             _note(self._asked, operation.key, exchange.t_end or exchange.t)
-        said = _said(answer) if answer is not None else []
+        said = _said(answer) if answer is not None and self._shares else []
         share = self._shares.get(operation.key)
         if share is not None:
             for mark in said:
