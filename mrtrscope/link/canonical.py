@@ -6,29 +6,37 @@ Member order is irrelevant and 1 equals 1.0 (`comparison` in the rule catalogue)
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from json import encoder
 from typing import Any
 
 
-def _encoder() -> Callable[[Any], str]:
+def _encoder(sort: bool, string: Any) -> Callable[[Any], str]:
     """One encoder made once: `JSONEncoder.encode` makes one for every value, which costs thrice what encoding does."""
-    plain = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"), check_circular=False)
+    plain = json.JSONEncoder(
+        ensure_ascii=string is encoder.encode_basestring_ascii,
+        sort_keys=sort,
+        separators=(",", ":"),
+        check_circular=False,
+    )
     accelerator = getattr(encoder, "c_make_encoder", None)
     if accelerator is None:  # a Python without it
         return plain.encode
-    make = accelerator(None, plain.default, encoder.encode_basestring, None, ":", ",", True, False, True)
+    make = accelerator(None, plain.default, string, None, ":", ",", sort, False, True)
     return lambda value: "".join(make(value, 0))
 
 
-_encode = _encoder()
+_encode = _encoder(True, encoder.encode_basestring)
+compact = _encoder(False, encoder.encode_basestring_ascii)  # JSON text in ASCII, for what is kept
+_LIKE_A_FLOAT = re.compile(r"[0-9](?:\.[0-9]|e[+-]?[0-9])").search  # also within texts
 
 
 def canonical(value: Any) -> str:
     """JSON text that is equal exactly for values that are equal as JSON."""
     text = _encode(value)
     # Only a float can make the text differ for equal numbers; floats are rare, so look before paying for the walk.
-    if ("." in text or "e" in text or "E" in text) and _holds_float(value):
+    if _LIKE_A_FLOAT(text) is not None and _holds_float(value):
         text = _encode(_whole(value))
     return text
 

@@ -8,7 +8,7 @@ from collections import OrderedDict, deque
 from typing import Any
 
 from mrtrscope.link import listens, nested
-from mrtrscope.link.canonical import canonical
+from mrtrscope.link.canonical import canonical, compact
 from mrtrscope.link.facts import (
     ABANDONED,
     AMBIGUOUS,
@@ -141,6 +141,7 @@ class Operations:
             operation = self.open.get(key)
             asked = self.asked.get(key)
             if operation is not None and not operation.open and asked is not None and asked[0] == since:
+                self.keep(operation)
                 del self.open[key]
         if len(self.asked) > WAITING_AT_ALL:
             self.asked.popitem(last=False)
@@ -155,10 +156,10 @@ class Operations:
 
     def _settle(self, operation: Operation, outcome: str) -> bool:
         operation.outcome = OPEN if operation.open else outcome
-        if operation.kind == "mrtr":
-            self.keep(operation)
         if operation.outcome == OPEN:
             return False
+        if operation.kind == "mrtr":
+            self.keep(operation)
         self.open.pop(operation.key, None)
         self.asked.pop(operation.key, None)
         return True
@@ -209,6 +210,7 @@ class Operations:
                 del self.asked[key]
                 operation = self.open.pop(key, None)
                 if operation is not None:
+                    self.keep(operation)
                     out.append(operation)
             else:
                 self._due.append((now + ABANDONED_AFTER, key, since))
@@ -370,12 +372,11 @@ def _accepted(exchange: Exchange, before: Ask) -> bool:
     return True
 
 
-_encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 _FIELDS = tuple(name for name in Operation.__slots__ if name != "last")
 
 
 def _dump(operation: Operation) -> str:
-    return _encode([getattr(operation, name) for name in _FIELDS])
+    return compact([getattr(operation, name) for name in _FIELDS])
 
 
 def _load(text: str) -> Operation:

@@ -84,12 +84,12 @@ class Pending:
         for same in islice(reversed(waiting.values()), LOOKED_AT):
             other = same[-1]
             if (
-                other is not exchange
+                exchange.t - other.t >= PARALLEL
+                and other is not exchange
                 and other.method == exchange.method
                 and other.target == exchange.target
                 and other.arguments == exchange.arguments
                 and other.link is None
-                and exchange.t - other.t >= PARALLEL
             ):
                 return other.key
         return ""

@@ -17,7 +17,7 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from typing import Any
 
-from mrtrscope.link.canonical import canonical, difference
+from mrtrscope.link.canonical import canonical, compact, difference
 from mrtrscope.link.explain import alike, explain
 from mrtrscope.link.facts import (
     AMBIGUOUS,
@@ -226,7 +226,12 @@ class Retries:
         ask = asks[0]
         if named:
             differences = (_state_difference(ask.state, exchange.request_state),)
-        if grade == EXACT and (path := difference(ask.arguments, exchange.arguments)) is not None:
+        # those found under their arguments have equal ones
+        if (
+            grade == EXACT
+            and "arguments" not in evidence
+            and (path := difference(ask.arguments, exchange.arguments)) is not None
+        ):
             differences = (*differences, Difference("arguments-changed", path or "/"))
         link.grade, link.to, link.ask, link.differences = grade, ask.key, ask, differences
         return link
@@ -305,9 +310,6 @@ def _state_text(state: Any) -> str:
 # -- the form in which an ask outlives the process
 
 
-_encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
-
-
 def dump(ask: Ask) -> str:
     """JSON text of an ask, for `Memory`."""
     fields = {name: getattr(ask, name) for name in Ask.__slots__ if name not in ("chain", "client", "state")}
@@ -316,7 +318,7 @@ def dump(ask: Ask) -> str:
     fields["client"] = [client.peer, client.credential.hex(), client.info, client.host, client.subject.hex()]
     if ask.state is not ABSENT:
         fields["state"] = ask.state
-    return _encode(fields)
+    return compact(fields)
 
 
 def load(text: str) -> Ask:

@@ -30,10 +30,16 @@ class Strangers:
         self._retries = retries
         # (time, peer, method, target, digest of what was accepted, result taken up, request), of the last retries
         self._recent: deque[tuple[int, str, str, str, bytes, str, str]] = deque(maxlen=RECENT)
+        self._filed: set[tuple[str, str, str]] = set()  # targets of which memory knows that they asked
 
     def file(self, channel: str, ask: Ask) -> None:
         """Remember an input_required result."""
-        self._memory.set(ASKED_TARGET, digest(channel, ask.method, ask.target), "1")
+        target = (channel, ask.method, ask.target)
+        if target not in self._filed:
+            self._filed.add(target)
+            if len(self._filed) > RECENT:
+                self._filed.clear()
+            self._memory.set(ASKED_TARGET, digest(*target), "1")
         if ask.questions:
             self._memory.add(ASKED_KEYS, _keys(channel, ask.questions), ask.key)
 
