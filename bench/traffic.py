@@ -153,6 +153,19 @@ def relay_journal(capture: Path, requests: int, seed: int = 7, connections: int 
     return count
 
 
+def rewritten(transcript: Path, capture: Path) -> int:
+    """A capture of what a transcript of stdio says, as `wrap` would have written it; returns how many lines that is."""
+    from mrtrscope.sources import open_source
+
+    count, start = 0, None
+    with open_source(transcript) as source, _Journal(capture, "wrap", {"channel": "bench"}) as journal:
+        for frame in source.frames():
+            start = frame.t if start is None else start
+            journal.record(frame.lane, frame.kind, frame.t - start, frame.data)
+            count += frame.kind == "data"
+    return count
+
+
 def _post(body: dict[str, Any], text: bytes) -> bytes:
     name = body["params"].get("name") or body["params"].get("uri")
     head = (
