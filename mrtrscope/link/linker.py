@@ -111,7 +111,7 @@ class Linker:
             # Nothing can answer a null id, so there is no exchange; the rule about the id sees the message itself.
             self._sink.message(message, "", None, "")
             return
-        exchange = begin(message)
+        exchange, channel = begin(message), self.channel(message)
         if message.dir == "c2s":
             declared = self.sessions.declared(message)
             exchange.era, exchange.version = declared.era, declared.version
@@ -124,7 +124,7 @@ class Linker:
             else:
                 note_poll(self._memory, exchange)
         else:
-            asked_by_server(exchange, self._of_stream(message), self.sessions, self.channel(message))
+            asked_by_server(exchange, self._of_stream(message), self.sessions, channel)
         scope = scope_of(message.peer, message.channel, message.http)
         twin = self.pending.waiting(scope, exchange.dir, message.id_text) if message.http is None else None
         self.operations.join(exchange, twin)
@@ -136,14 +136,14 @@ class Linker:
             self._tell(call)
         else:
             self._tell(*self.hops.requested(exchange))
-            tried.requested(self.channel(message), exchange)
+            tried.requested(channel, exchange)
             undeclared(exchange)
             if exchange.link is not None:
-                note_answered(self.channel(message), exchange)
+                note_answered(channel, exchange)
             self.versions.requested(exchange)
             if message.http is None:
                 self.stdio.requested(exchange, self.pending.repeats(scope, exchange))
-        self.watchers.requested(self.channel(message), exchange)
+        self.watchers.requested(channel, exchange)
         self._sink.changed(exchange)
         self._sink.message(message, REQUEST_ROLE, exchange, exchange.operation.key)
 
@@ -194,9 +194,9 @@ class Linker:
         else:
             asks = message.result.get("resultType") == "input_required"
             what, role = (INPUT_REQUIRED if asks else RESULT), RESULT_ROLE
+        channel = self.channel(message)
         settled = self._end(exchange, what, message, scope)
         if exchange.dir == "c2s" and exchange.state not in ("lost", "cancelled"):
-            channel = self.channel(message)
             channel.modern += exchange.era == MODERN
             channel.legacy += exchange.era == LEGACY
             note_shape(channel, exchange)
@@ -211,9 +211,9 @@ class Linker:
         if exchange.state == ASKED and exchange.dir == "c2s":
             exchange.ask = self.operations.asks(exchange)
             self.strangers.file(message.channel, exchange.ask)
-            note_asked(self.channel(message), exchange)
+            note_asked(channel, exchange)
         if exchange.state not in ("lost", "cancelled"):
-            self.watchers.answered(self.channel(message), exchange, message)
+            self.watchers.answered(channel, exchange, message)
         self._sink.message(message, role, exchange, exchange.operation.key)
         if settled:
             self._sink.settled(exchange.operation)

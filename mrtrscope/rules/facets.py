@@ -26,6 +26,7 @@ from mrtrscope.link.facts import (
     META_VERSION,
     MRTR_METHODS,
 )
+from mrtrscope.rules.said import complete
 from mrtrscope.wire.events import ABSENT, Message
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ ROUND_ANSWERED = "round answered"  # how a retry was linked, and that it was ans
 CHAIN = "chain"  # what `Ask.chain` of an `input_required` result says, while it is short and makes progress
 PLAIN_CHAIN = "plain chain"  # that a chain never asked for a model or for roots; of its results and retries
 RESULT = "result"  # names and types of the members of a result that is no tool error and quotes no question
+CALL = "call"  # the definition of the tool, the arguments, and whether the call was carried out
 TOOLLESS = "toolless"  # that no tools are listed or offered
 DECLARED = "declared"  # that a client's request has all the fields of `_meta` that one must have
 DECLARATION_HERE = "declaration here"  # DECLARATION, on this channel: for what is reported once on each
@@ -268,6 +270,19 @@ def result(message: Message, ctx: Context) -> Hashable | None:
     return members, asks or kind == "complete", asks, exchange.method, ctx.era
 
 
+def call(message: Message, ctx: Context) -> Hashable | None:
+    """Of a call of a tool, and of its answer."""
+    exchange = ctx.exchange
+    if exchange is None:
+        return None
+    if exchange.tool is None:
+        return "unknown tool"
+    arguments = _key(exchange.arguments) if len(exchange.request.raw) <= LARGEST else None
+    if arguments is None:
+        return None
+    return exchange.tool.definition.digest, arguments, message.kind == "response" and complete(message)
+
+
 def toolless(message: Message, ctx: Context) -> Hashable | None:
     """Of a message that has nothing of the name."""
     return "no tools" if b'"tools"' not in message.raw else None
@@ -326,6 +341,7 @@ KEYS: dict[str, Callable[[Any, Context], Hashable | None]] = {
     CHAIN: chain,
     PLAIN_CHAIN: plain_chain,
     RESULT: result,
+    CALL: call,
     TOOLLESS: toolless,
     DECLARED: declared,
     DECLARATION_HERE: declaration_here,

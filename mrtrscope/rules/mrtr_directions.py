@@ -11,12 +11,14 @@ from mrtrscope.rules.registry import (
     BOTH,
     CLIENT,
     EXTRA,
+    FAULT,
     MUST_NOT,
     NOTIFICATION,
     REQUEST,
     RESULT,
     SERVER,
     SIGNAL,
+    STRAY,
     rule,
 )
 from mrtrscope.wire.events import HTTP_END, Message, Signal
@@ -53,17 +55,15 @@ def server_sends_a_request(message: Message, ctx: Context) -> Iterator[Finding]:
         )
 
 
-@rule("mrtr/no-client-response", level=MUST_NOT, fault=CLIENT, on=ANY_MESSAGE, dirs=FROM_CLIENT,
-      source="2026-07-28/basic/transports/stdio#sending-messages")  # fmt: skip
+@rule("mrtr/no-client-response", level=MUST_NOT, fault=CLIENT, on=(RESULT, FAULT, EXTRA, STRAY), dirs=FROM_CLIENT,
+      exercised=ANY_MESSAGE, source="2026-07-28/basic/transports/stdio#sending-messages")  # fmt: skip
 def client_sends_a_response(message: Message, ctx: Context) -> Iterator[Finding]:
     """The client sends a response.
 
     Why it matters: since 2026-07-28 answers travel in the inputResponses of a retry; nobody reads a response.
     Cannot tell: which era a response has that comes without a version header, or on a process that had a handshake.
     """
-    ctx.tested()
-    if message.kind in ("response", "error"):
-        yield ctx.finding(message, saw=message.kind, expected="a retry with inputResponses")
+    yield ctx.finding(message, saw=message.kind, expected="a retry with inputResponses")
 
 
 @rule("mrtr/no-message-after-input-required", level=MUST_NOT, fault=SERVER, on=(NOTIFICATION, EXTRA, SIGNAL),

@@ -81,7 +81,7 @@ def _misfits(exchange: Exchange) -> list[Fault] | None:
 
 
 @rule(FITS, level=ADVISORY, fault=CLIENT, on=REQUEST, methods=CALL, dirs=FROM_CLIENT, eras=BOTH,
-      source=PAGE + "#tool")  # fmt: skip
+      facet="call", source=PAGE + "#tool")  # fmt: skip
 def arguments_do_not_fit(request: Message, ctx: Context) -> Iterator[Finding]:
     """The arguments of a call do not fit the tool's inputSchema.
 
@@ -110,7 +110,7 @@ def _missing(fault: Fault) -> str:
 
 
 @rule("tools/inputs-validated", level=MUST, fault=SERVER, on=RESULT, methods=CALL, dirs=FROM_SERVER, eras=BOTH,
-      source=PAGE + "#security-considerations item 1")  # fmt: skip
+      facet="call", source=PAGE + "#security-considerations item 1")  # fmt: skip
 def takes_what_does_not_fit(answer: Message, ctx: Context) -> Iterator[Finding]:
     """A call whose arguments break the tool's inputSchema is carried out.
 
