@@ -17,7 +17,7 @@ A *kind* says what the payload is:
            on an HTTP lane of the addon, also after its end: what was passed on instead of the whole body
     open   JSON object about the lane: addresses, connection, flow, upstream
     head   JSON object: the head of an HTTP request (lane q) or answer (lane a)
-    end    the lane ended; JSON object, ``{"by": "client"|"server"|"us"|"upstream"|"open", "error": text}``, all optional
+    end    the lane ended; JSON object, all optional ``{"by": "client"|"server"|"us"|"upstream"|"open", "error": text}``
     gap    JSON object, what the recorder lost: ``{"bytes": n, "frames": n, "why": text}``
     exit   JSON object, a process ended: ``{"code": n}`` or ``{"signal": n}``
     note   JSON object, said by the recorder about itself; on a lane q, ``{"edited": head}``: the head passed on

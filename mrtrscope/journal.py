@@ -76,7 +76,7 @@ class Header:
 
 def _number(raw: dict[str, Any], key: str) -> int:
     value = raw.get(key)
-    return value if type(value) is int and 0 <= value < 1 << 63 else 0
+    return value if type(value) is int and 0 <= value < 1 << 62 else 0
 
 
 class Damage:

@@ -137,6 +137,7 @@ class Operation(_Model):
     times: Times
     findings: int
     worst: Literal["must", "should", "info"] | None = None
+    worst_count: int = 0  # how many of them are of the worst level
 
 
 class Finding(_Model):

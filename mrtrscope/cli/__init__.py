@@ -87,6 +87,13 @@ def main(args: Sequence[str] | None = None) -> None:
     sys.exit(run(args))
 
 
+def _printable(error: click.ClickException) -> str:
+    """What an error says; a name out of a capture acts on no terminal."""
+    from mrtrscope.views.escape import visible
+
+    return visible(error.format_message(), "\n")
+
+
 def run(args: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     given = list(args) if args is not None else None
@@ -101,10 +108,10 @@ def run(args: Sequence[str] | None = None) -> int:
         return error.exit_code
     except click.UsageError as error:
         where = error.ctx.command_path if error.ctx is not None else "mrtrscope"
-        text = error.format_message()
+        text = _printable(error)
         click.echo(f"Error: {text}{'' if text[-1:] in '.?' else '.'} See {where} --help.", err=True)
         return error.exit_code
     except click.ClickException as error:
-        error.show()
+        click.echo(f"Error: {_printable(error)}", err=True)
         return error.exit_code
     return result if isinstance(result, int) else 0

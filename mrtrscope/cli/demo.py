@@ -74,7 +74,7 @@ def _print(store: Store) -> None:
 
     click.echo("\nOperations\n")
     print_lines(operations(store.operations(), columns(), colours()))
-    click.echo("\nFindings\n")
+    click.echo("\nFindings, all about a client that the demo broke on purpose\n")
     print_lines(findings(store.findings(), store.finding_counts(), store.counts(), columns(), colours()))
 
 

@@ -138,7 +138,8 @@ def format_is_unknown(message: Message, ctx: Context) -> Iterator[Finding]:
 
 
 @rule(
-    "elicitation/enum-shape", facet="question",
+    "elicitation/enum-shape",
+    facet="question",
     level=MUST,
     fault=SERVER,
     on=QUESTION,

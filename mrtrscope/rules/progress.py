@@ -173,7 +173,9 @@ def progress_is_no_number(message: Message, ctx: Context) -> Iterator[Finding]:
                           text="the message of a progress notification is no string")  # fmt: skip
 
 
-@rule("progress/rate", level=SHOULD, fault=EITHER, on=NOTIFICATION, methods=PROGRESS, eras=ANY_ERA, source=NOTES)
+@rule(
+    "progress/rate", level=SHOULD, fault=EITHER, on=NOTIFICATION, methods=PROGRESS, eras=ANY_ERA, source=NOTES
+)
 def flood_of_progress(message: Message, ctx: Context) -> Iterator[Finding]:
     """Progress is reported more often than anybody can see.
 

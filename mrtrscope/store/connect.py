@@ -6,8 +6,10 @@ and nothing stored in it (views, triggers) may call what is not harmless.
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
+import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self, overload
 
@@ -43,8 +45,12 @@ def open_database(path: Path, *, write: Literal[True]) -> Database: ...
 def open_database(path: Path, *, write: Literal[False] = False) -> Reading: ...
 def open_database(path: Path, *, write: bool = False) -> Database | Reading:
     """A connection to the database file; `write` makes the file when there is none, readable by its owner only."""
-    flags = os.O_NOFOLLOW | os.O_CLOEXEC
-    os.close(os.open(path, flags | (os.O_RDWR | os.O_CREAT if write else os.O_RDONLY), 0o600))
+    flags = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK  # a pipe in its place would be waited for
+    fd = os.open(path, flags | (os.O_RDWR | os.O_CREAT if write else os.O_RDONLY), 0o600)
+    regular = stat.S_ISREG(os.fstat(fd).st_mode)
+    os.close(fd)
+    if not regular:
+        raise OSError(errno.EINVAL, "no regular file", str(path))
     connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, cached_statements=256)
     try:
         connection.execute("pragma trusted_schema = off")

@@ -26,7 +26,7 @@ class Place:
 
     def __init__(self, capture: Path) -> None:
         self.capture = capture
-        self.inside = capture.is_dir() and os.access(capture, os.W_OK)
+        self.inside = (capture / "journals").is_dir() and os.access(capture, os.W_OK)
         self.folder = capture if self.inside else cache() / _name(capture)
 
     @property

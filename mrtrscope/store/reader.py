@@ -190,12 +190,13 @@ class Store(Base):
             part,
             more,
         ) = row
+        worst = next((level for level in LEVELS if counts.get(level)), None)
         return self._make.Operation(
             id=f"op{op}", key=join_key(self._journals[journal], offset, part), t=t / 1e6, kind=kind,
             channel=self._channels[channel], method=method, target=target or None, outcome=outcome,
             rounds=[self._round(r) for r in rounds], attached=attached,
             times=self._make.Times(server=server / 1e6, waiting=waiting / 1e6, total=(t_end - t) / 1e6),
-            findings=sum(counts.values()), worst=next((level for level in LEVELS if counts.get(level)), None),
+            findings=sum(counts.values()), worst=worst, worst_count=counts.get(worst or "", 0),
             **(told(json.loads(more), self.operation_named) if more else {}),
         )  # fmt: skip
 

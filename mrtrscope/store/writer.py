@@ -216,7 +216,9 @@ class Writer:
         new = [(_order(operation), id) for id, operation in found if id >= started]
         numbers = dict(zip((id for _, id in new), ranks.give(new), strict=True))
         rows = [
-            operation_row(operation, id, numbers.get(id, 0), self._channels(plain(operation.channel)), self._ids)
+            operation_row(
+                operation, id, numbers.get(id, 0), self._channels(plain(operation.channel)), self._ids
+            )
             for id, operation in found
         ]
         self.db.conn.executemany(OPERATION, rows)

@@ -44,7 +44,7 @@ def asked(key: str, request: Any, redact: Redactor, unfold: bool) -> tuple[Side,
         return "model", f"sampling{name}", _prompt(params, redact, unfold)
     if method == "roots/list":
         return "files", f"roots{name}", []
-    if method in AGENTS:
+    if isinstance(method, str) and method in AGENTS:
         return "user", AGENTS[method], _spoken_text(params.get("message"), redact)
     told = f"{method}" if isinstance(method, str) else "no method"
     return (

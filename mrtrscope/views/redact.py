@@ -125,6 +125,8 @@ class Redactor:
             return value
         if inside:
             return value if value in (None, "") else self.learn(str(value), "inside a hidden member")
+        if name == "code" and type(value) is int:
+            return value  # of an error; a code that opens something is text
         if is_secret_name(name) and value not in (None, "", True, False):
             return self.learn(str(value), f"value of {name[:80]}")
         return self.text(value) if isinstance(value, str) else value

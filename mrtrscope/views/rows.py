@@ -32,12 +32,18 @@ def operations(rows: Iterable[model.Operation], width: int | None, colours: bool
     return _or_nothing(lines, "No operations: nothing was asked in this capture.")
 
 
+def _worst(op: model.Operation) -> str:
+    """How many findings of the worst level, and how many others: "1 must +2"."""
+    rest = op.findings - op.worst_count
+    return f"{op.worst_count} {op.worst}{f' +{rest}' if rest else ''}" if op.worst else "-"
+
+
 def _operation(op: model.Operation) -> list[Cell]:
     return [
         Cell(op.id, "bold"), Cell(clock(op.t)), Cell(op.channel), Cell(op.method), Cell(op.target or ""), Cell(op.kind),
         Cell(str(len(op.rounds))), Cell(op.outcome, OUTCOMES[op.outcome]), Cell(duration(op.times.server)),
         Cell(duration(op.times.waiting) if op.times.waiting else "-"), Cell(duration(op.times.total)),
-        Cell(f"{op.findings} {op.worst}" if op.worst else "-", LEVELS.get(op.worst or "", "")),
+        Cell(_worst(op), LEVELS.get(op.worst or "", "")),
     ]  # fmt: skip
 
 

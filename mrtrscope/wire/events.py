@@ -110,7 +110,9 @@ class HttpExchange:
         return [v for k, v in self.response_headers if k.lower() == name]
 
 
-_SECRETS = frozenset({"authorization", "proxy-authorization", "cookie", "set-cookie"})
+_SECRETS = frozenset({
+    "authorization", "proxy-authorization", "cookie", "set-cookie", "x-api-key", "api-key", "x-auth-token",
+})  # fmt: skip
 
 
 def _hidden(value: str) -> str:

@@ -39,7 +39,8 @@ def made(check: Callable[[Any, Context], Iterator[Finding]], **fields: Any) -> r
     return reg.Rule(**{
         "id": entry["id"], "level": "must", "fault": "server", "on": frozenset({"message"}), "eras": reg.ANY_ERA,
         "methods": None, "signals": None, "dirs": None, "transports": reg.BOTH_TRANSPORTS, "exercised": frozenset(),
-        "source": "", "title": "Wrong", "doc": "", "entry": entry, "order": 0, "last": False, "facet": None, "check": check,
+        "source": "", "title": "Wrong", "doc": "", "entry": entry, "order": 0, "last": False, "facet": None,
+        "check": check,
     } | fields)  # fmt: skip
 
 

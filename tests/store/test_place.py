@@ -13,8 +13,13 @@ from mrtrscope.store.place import Lock, Place, cache
 
 
 def test_a_folder_keeps_its_rows(tmp_path: Path) -> None:
+    (tmp_path / "journals").mkdir()
     place = Place(tmp_path)
     assert (place.database, place.lock) == (tmp_path / "scope.db", tmp_path / "analysis.lock")
+
+
+def test_a_folder_that_is_no_capture_is_left_as_it_is(tmp_path: Path, private_state: Path) -> None:
+    assert Place(tmp_path).database.parent.parent == cache()
 
 
 def test_beside_a_file_nothing_is_written(tmp_path: Path, private_state: Path) -> None:

@@ -63,7 +63,7 @@ def test_a_chain_is_one_operation(writer: Writer) -> None:
         assert [op.model_dump(exclude={"key"}) for op in [store.operation("op1")] if op] == [found]
     assert found == {
         "id": "op1", "t": 1.0, "kind": "mrtr", "channel": "srv", "method": "tools/call", "target": "deploy",
-        "outcome": "complete", "attached": [], "findings": 1, "worst": "must",
+        "outcome": "complete", "attached": [], "findings": 1, "worst": "must", "worst_count": 1,
         "task": None, "subscription": None, "within": None, "nested": [], "hop_of": None, "hops": [],
         "times": {"server": 2.5, "waiting": 3.0, "total": 5.5},
         "rounds": [

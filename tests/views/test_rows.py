@@ -45,7 +45,7 @@ def test_operations() -> None:
     rows = [
         operation(),
         operation(id="op12", t=T + 90_000, kind="single", target=None, outcome="lost", findings=2, worst="should",
-                  times=model.Times(server=1.5, waiting=0, total=1.5)),
+                  worst_count=2, times=model.Times(server=1.5, waiting=0, total=1.5)),
     ]  # fmt: skip
     assert list(operations(rows, None, False)) == [
         "id    when          channel  method      target  kind    rounds  outcome   server  waiting   total  findings",

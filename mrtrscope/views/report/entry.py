@@ -34,7 +34,7 @@ def index_row(whole: Whole, redact: Redactor) -> list[Any]:
         operation.id, round(operation.t, 6), when(operation.t), visible(operation.channel),
         visible(redact.text(operation.method)), visible(redact.text(operation.target or "")), operation.kind,
         len(operation.rounds), operation.outcome, round(times.server, 6), round(times.waiting, 6),
-        round(times.total, 6), operation.findings, operation.worst or "",
+        round(times.total, 6), operation.worst_count, operation.worst or "",
         numbers(rows), " ".join(sorted({found.rule for found in detail.findings})),
     ]  # fmt: skip
 

@@ -90,7 +90,12 @@ def verdict(summary: Summary) -> str:
 
 def _line(operation: model.Operation, redact: Redactor) -> list[str]:
     levels = {"must": "must", "should": "should", "info": "note"}
-    found = f"{operation.findings} {levels[operation.worst]}" if operation.worst else "–"
+    rest = operation.findings - operation.worst_count
+    found = (
+        f"{operation.worst_count} {levels[operation.worst]}{f' +{rest}' if rest else ''}"
+        if operation.worst
+        else "–"
+    )
     return [
         operation.id, when(operation.t), visible(operation.channel),
         visible(redact.text(f"{operation.method} {operation.target or ''}".strip())), str(len(operation.rounds)),
