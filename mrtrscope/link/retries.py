@@ -14,10 +14,11 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from mrtrscope.link.canonical import canonical, compact, difference
+from mrtrscope.link.clients import Clients, Signed, from_list, to_list
 from mrtrscope.link.explain import alike, explain
 from mrtrscope.link.facts import (
     AMBIGUOUS,
@@ -39,7 +40,7 @@ HOT = 2048  # asks kept as objects; the others are read back from memory
 NO_STATE = "-"
 
 # Files an ask stands in; see `_Where`.
-STATE_KEYS_ARGS, ARGS, ISSUED = FILES = "ska", "a", "issued"
+STATE_KEYS_ARGS, ARGS, ISSUED = "ska", "a", "issued"
 
 
 class Retries:
@@ -48,12 +49,14 @@ class Retries:
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
         self._hot: OrderedDict[str, Ask] = OrderedDict()
+        self._clients = Clients(memory)
 
     def __snapshot__(self) -> dict[str, object]:
         return {"_memory": self._memory}  # the asks themselves are in memory
 
     def __restore__(self, fields: dict[str, Any]) -> None:
         self._memory, self._hot = fields["_memory"], OrderedDict()
+        self._clients = Clients(self._memory)
 
     # -- filing
 
@@ -62,9 +65,10 @@ class Retries:
         self._keep(ask)
         self._memory.set("ask", digest(ask.key), dump(ask))
         where = _Where(channel, ask.method, ask.target, ask.state, ask.questions, ask.arguments)
-        for space in FILES:
-            if space != ISSUED or ask.state is not ABSENT:
-                self._memory.add(space, where.key(space), ask.key)
+        self._memory.add(ARGS, where.key(ARGS), ask.key)
+        if ask.state is not ABSENT:
+            self._memory.add(ISSUED, where.key(ISSUED), ask.key)
+        self._memory.add(STATE_KEYS_ARGS, where.key(STATE_KEYS_ARGS), self._clients.signed(ask))
 
     def ask(self, key: str) -> Ask | None:
         """The ask whose answer message has this key."""
@@ -103,9 +107,9 @@ class Retries:
 
     def _with_issued_state(self, exchange: Exchange, where: _Where, keys: dict[str, Any]) -> Link | None:
         """The state was issued for this very method and target."""
-        asks, total = self._find(STATE_KEYS_ARGS, where.key(STATE_KEYS_ARGS), exchange.client)
-        if asks:
-            return self._choose(exchange, asks, total, ("state", "keys", "arguments"), EXACT, 3)
+        equal, total = self._find_equal(exchange, where)
+        if equal:
+            return self._choose(exchange, equal, total, ("state", "keys", "arguments"), EXACT, 3)
         asks, total = self._find(ISSUED, where.key(ISSUED), exchange.client)
         asks = [ask for ask in asks if (ask.method, ask.target) == (exchange.method, exchange.target)]
         if not asks:
@@ -142,9 +146,9 @@ class Retries:
         """No state came: either none was issued, or it was dropped. Arguments have to be equal."""
         if not keys:
             return None
-        asks, total = self._find(STATE_KEYS_ARGS, where.key(STATE_KEYS_ARGS), exchange.client)
-        if asks:
-            return self._choose(exchange, asks, total, ("no-state", "keys", "arguments"), INFERRED, 2)
+        equal, total = self._find_equal(exchange, where)
+        if equal:
+            return self._choose(exchange, equal, total, ("no-state", "keys", "arguments"), INFERRED, 2)
         asks, total, evidence = self._by_arguments(exchange, where, keys)
         asks = [ask for ask in asks if keys.keys() & ask.questions.keys()]
         stateless = [ask for ask in asks if ask.state is ABSENT]
@@ -190,6 +194,13 @@ class Retries:
             return equal, _counted(equal, total), ("keys", "arguments")
         return asks, total, ("arguments",)
 
+    def _find_equal(self, exchange: Exchange, where: _Where) -> tuple[list[Signed], int]:
+        """As `_find`, for those that are equal in state, keys and arguments: who was asked is all that matters then."""
+        found, total = self._memory.find(STATE_KEYS_ARGS, where.key(STATE_KEYS_ARGS), CANDIDATES)
+        signed = map(self._clients.read, found)
+        asks = [ask for ask in signed if not exchange.client.surely_other(ask.client)]
+        return asks, _counted(asks, total)
+
     def _find(self, space: str, key: bytes, client: Client) -> tuple[list[Ask], int]:
         """Asks filed under the digest whose client may be this one, and how many there are in all."""
         found, total = self._memory.find(space, key, CANDIDATES)
@@ -201,7 +212,7 @@ class Retries:
     def _choose(
         self,
         exchange: Exchange,
-        asks: list[Ask],
+        asks: Sequence[Ask | Signed],
         total: int,
         evidence: tuple[str, ...],
         grade: str,
@@ -223,7 +234,8 @@ class Retries:
         if len(asks) > 1 or total > CANDIDATES:
             link.grade, link.to, link.ask, link.differences = AMBIGUOUS, None, None, differences
             return link
-        ask = asks[0]
+        ask = asks[0] if type(asks[0]) is Ask else self.ask(asks[0].key)
+        assert ask is not None  # filed together
         if named:
             differences = (_state_difference(ask.state, exchange.request_state),)
         # those found under their arguments have equal ones
@@ -237,12 +249,12 @@ class Retries:
         return link
 
 
-def _counted(asks: list[Ask], total: int) -> int:
+def _counted(asks: Sequence[Ask | Signed], total: int) -> int:
     """How many stand first: those at hand, unless the file holds more than were looked at."""
     return len(asks) if total <= CANDIDATES else total
 
 
-def _tells(exchange: Exchange, ask: Ask) -> bool:
+def _tells(exchange: Exchange, ask: Ask | Signed) -> bool:
     """Whether being of the same client speaks for this ask and against the others.
 
     A process is all there is of its client. A TCP connection is not: clients keep several and take any of them for a
@@ -314,8 +326,7 @@ def dump(ask: Ask) -> str:
     """JSON text of an ask, for `Memory`."""
     fields = {name: getattr(ask, name) for name in Ask.__slots__ if name not in ("chain", "client", "state")}
     fields["chain"] = {name: getattr(ask.chain, name) for name in Chain.__slots__}
-    client = ask.client
-    fields["client"] = [client.peer, client.credential.hex(), client.info, client.host, client.subject.hex()]
+    fields["client"] = to_list(ask.client)
     if ask.state is not ABSENT:
         fields["state"] = ask.state
     return compact(fields)
@@ -329,8 +340,7 @@ def load(text: str) -> Ask:
         if name not in ("chain", "client", "state"):
             setattr(ask, name, fields[name])
     ask.state = fields.get("state", ABSENT)
-    peer, credential, info, host, subject = fields["client"]
-    ask.client = Client(peer, bytes.fromhex(credential), info, host, bytes.fromhex(subject))
+    ask.client = from_list(fields["client"])
     ask.chain = Chain()
     for name in Chain.__slots__:
         setattr(ask.chain, name, fields["chain"][name])
