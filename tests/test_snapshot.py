@@ -126,10 +126,11 @@ def test_an_analysis_that_stops_and_goes_on_says_what_one_in_a_single_piece_says
     assert _told(parts) == _told(whole)
 
 
-def test_no_credential_reaches_a_checkpoint() -> None:
+def test_no_credential_of_what_is_over_reaches_a_checkpoint() -> None:
     http = HttpExchange("j:0", 1, Peer("a/1", "http"), "http://127.0.0.1/mcp", 5)
     http.request_headers = [("Authorization", "Bearer s3cret"), ("Cookie", "sid=s3cret"), ("Accept", "*/*")]
     http.response_headers = [("Set-Cookie", "sid=s3cret; Path=/")]
+    http.t_end = 9
     text = snapshot.dump(http, {})
     assert b"s3cret" not in text
     again = snapshot.load(text, {})

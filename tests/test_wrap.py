@@ -293,7 +293,8 @@ def test_an_interrupt_reaches_the_child_once(tmp_path: Path, by: str) -> None:
                 process.send_signal(signal.SIGINT)
             assert process.stdout.readline() == b"interrupted\n"
         process.send_signal(signal.SIGTERM)
-        assert process.wait(LIMIT) == -signal.SIGTERM
+        # By the signal itself, or by the code that says so when the child was quicker to die of it than wrap.
+        assert process.wait(LIMIT) in (-signal.SIGTERM, 128 + signal.SIGTERM)
         assert process.stdout.read() == b""
     os.close(ours)
     os.close(theirs)

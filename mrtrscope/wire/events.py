@@ -89,8 +89,13 @@ class HttpExchange:
         self.facts: dict[str, Any] = {}
 
     def __snapshot__(self) -> dict[str, Any]:
-        """Every field, for a checkpoint; of credentials only that there were some (the journal alone has them)."""
+        """Every field, for a checkpoint; once it is over, of credentials only that there were some.
+
+        While it goes on they are needed: whose request it is may still have to be told.
+        """
         fields = {name: getattr(self, name) for name in self.__slots__}
+        if self.t_end is None:
+            return fields
         for name in ("request_headers", "response_headers"):
             fields[name] = [(k, _hidden(v) if k.lower() in _SECRETS else v) for k, v in fields[name]]
         return fields

@@ -179,7 +179,7 @@ def test_nothing_is_wider_than_the_window(page: Path, tmp_path: Path, width: int
         await tab.looks(width, 800)
         await tab.open(page, "#op11")
         await tab.until("document.querySelector('svg.mrtr')")
-        assert await tab.run("document.documentElement.scrollWidth") <= width
+        await tab.until(f"document.documentElement.scrollWidth <= {width}")
 
     with_tab(tmp_path, work)
 
