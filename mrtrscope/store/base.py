@@ -53,7 +53,9 @@ class Base:
         self._journals = dict(self._rows("select id, name from journals"))
         self._channels = dict(self._rows("select id, name from channels"))
         self._clients = dict(self._rows("select id, name from clients"))
-        self._named: dict[int, int] = {}  # ids of messages to their numbers, as candidates of links need them
+        self._named: dict[
+            tuple[int, str], int | None
+        ] = {}  # places to numbers, as candidates of links need them
 
     def close(self) -> None:
         self.db.close()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mrtrscope.store.text import plain
+
 if TYPE_CHECKING:
     from sqlite_utils import Database
 
 Key = tuple[int, int, int]
-TOGETHER = 64  # keys in one question to the database
 
 
 def split_key(key: str) -> tuple[str, int, int]:
@@ -95,23 +96,12 @@ class MessageIds:
         ).fetchone()
         return int(row[0]) if row else None
 
-    def all(self, keys: tuple[str, ...]) -> list[int]:
-        """The ids of those that are there. A peer decides how many they are, so they are asked for together."""
-        found = [self._young.get(key) or self._old.get(key) for key in keys]
-        missing = [n for n, id in enumerate(found) if id is None]
-        for start in range(0, len(missing), TOGETHER):
-            some = missing[start : start + TOGETHER]
-            places = [
-                (self._journals(journal), offset, part)
-                for journal, offset, part in map(split_key, [keys[n] for n in some])
-            ]
-            rows = self._db.conn.execute(
-                f"with k(j, o, p) as (values {', '.join(['(?, ?, ?)'] * len(places))})"
-                " select m.journal, m.offset, m.part, m.id from k join messages m"
-                " on m.journal = k.j and m.offset = k.o and m.part = k.p",
-                [value for place in places for value in place],
-            )
-            ids = {row[:3]: row[3] for row in rows}
-            for n, place in zip(some, places, strict=True):
-                found[n] = ids.get(place)
-        return [id for id in found if id is not None]
+    def places(self, keys: tuple[str, ...]) -> str:
+        """Where these messages begin, with blanks between: ``journal:offset``, and ``offset`` where the journal is that
+        of the one before. A peer decides how many there are, and how long ago they came, so nothing is looked up."""
+        found, before = [], ""
+        for key in keys:
+            journal, _, place = key.rpartition(":")
+            found.append(place if journal == before else f"{self._journals(plain(journal))}:{place}")
+            before = journal
+        return " ".join(found)

@@ -215,17 +215,25 @@ class Store(Base):
             era=era, client=self._clients[client],
         )  # fmt: skip
 
-    def _numbers(self, ids: str) -> list[str]:
-        """Message ids, as text with blanks between, as numbers."""
-        return [f"m{self._m_of(int(id))}" for id in ids.split()]
+    def _numbers(self, places: str) -> list[str]:
+        """Places of messages (see `MessageIds.places`) as numbers."""
+        found, journal = [], 0
+        for place in places.split():
+            number, colon, offset = place.rpartition(":")
+            journal = int(number) if colon else journal
+            found.append(self._m_at(journal, offset))
+        return [f"m{m}" for m in found if m is not None]
 
-    def _m_of(self, id: int) -> int:
-        found = self._named.get(id)
-        if found is None:
+    def _m_at(self, journal: int, place: str) -> int | None:
+        if (journal, place) not in self._named:
             if len(self._named) > 50_000:
                 self._named.clear()
-            found = self._named[id] = int(self._one("select m from messages where id = ?", (id,)))
-        return found
+            offset, _, part = place.partition(".")
+            self._named[journal, place] = self._one(
+                "select m from messages where journal = ? and offset = ? and part = ?",
+                (journal, int(offset), int(part or 0)),
+            )
+        return self._named[journal, place]
 
     # Findings
 

@@ -111,7 +111,7 @@ def link_columns(link: Link, ids: MessageIds) -> Row:
         link.grade,
         None if link.to is None else ids.get(link.to),
         " ".join(link.evidence),
-        " ".join(map(str, ids.all(link.candidates))),
+        ids.places(link.candidates),
         link.total,
         to_json(differences) if differences else None,
     )

@@ -43,7 +43,7 @@ TABLES: dict[str, dict[str, type]] = {
         "dir": str, "lane": str, "what": str, "detail": str, "counts": int, "size": int, "line": int, "flow": int,
         "event": int, "http": int,
     },
-    # request: id of its message; that is also the id of the exchange
+    # request: id of its message; that is also the id of the exchange; candidates: places, see `MessageIds.places`
     "exchanges": {
         "request": int, "operation": int, "answer": int, "cancel": int, "state": str, "t": int, "t_end": int,
         "dir": str, "method": str, "target": str, "era": str, "version": str, "asks": str, "grade": str,
