@@ -1,0 +1,69 @@
+"""Signed keys, digests of several parts, and canonical numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mrtrscope.link import clients
+from mrtrscope.link.canonical import canonical
+from mrtrscope.link.clients import Clients
+from mrtrscope.link.facts import Ask, Client
+from mrtrscope.link.memory import DictMemory, digest
+
+PARTS = st.lists(st.text(alphabet="ab.:\0 1é\ud800", max_size=4), min_size=1, max_size=4)
+
+
+def ask(key: str, client: Client) -> Ask:
+    found = Ask()
+    found.key, found.client = key, client
+    return found
+
+
+def fields(client: Client) -> list[str]:
+    return clients.to_list(client)
+
+
+def test_a_signed_key_tells_the_client_again_in_another_process() -> None:
+    memory = DictMemory()
+    one = Client("j:1", b"\1" * 16, '{"name":"x"}', "10.0.0.1", b"\2" * 16)
+    two = Client("j:2")
+    texts = [Clients(memory).signed(ask(f"j:{n}", client)) for n, client in enumerate((one, two, one))]
+    read = Clients(memory).read
+    assert [(found.key, fields(found.client)) for found in map(read, texts)] == [
+        ("j:0", fields(one)),
+        ("j:1", fields(two)),
+        ("j:2", fields(one)),
+    ]
+
+
+def test_what_is_at_hand_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clients, "AT_HAND", 2)
+    known = Clients(DictMemory())
+    texts = [known.signed(ask(f"j:{n}", Client(f"peer {n}"))) for n in range(5)]
+    assert [known.read(text).client.peer for text in texts] == [f"peer {n}" for n in range(5)]
+    assert len(known._names) <= 2
+    assert len(known._known) <= 2
+
+
+@given(PARTS, PARTS)
+def test_parts_cannot_run_into_each_other(a: list[str], b: list[str]) -> None:
+    assert (digest(*a) == digest(*b)) is (a == b)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (1e16, "10000000000000000"),
+        ([1e-7], "[1e-07]"),
+        ({"a": -2.0}, '{"a":-2}'),
+        ("v1.0e+5", '"v1.0e+5"'),
+        (["1.0", 1.0], '["1.0",1]'),
+        (1e300, str(int(1e300))),
+    ],
+)
+def test_a_float_is_found_wherever_it_stands(value: Any, text: str) -> None:
+    assert canonical(value) == text
