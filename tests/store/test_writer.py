@@ -184,3 +184,22 @@ def test_hostile_text_is_kept_readable(writer: Writer) -> None:
     assert first.id == "\ud800" and first.method is not None and first.method.startswith("a\\udfffbxxx")
     assert first.method.endswith("… (3003 characters)")
     assert second.method == "ping\x00\x1b[2J" and second.id == "1" + "0" * 1999 + "… (5001 characters)"
+
+
+def test_candidates_are_numbered_as_they_are_now(writer: Writer) -> None:
+    """Of several journals, elements of a batch among them; the numbers are those after what came late."""
+    asked = [
+        message(10, 1_000_000, result(1), "s2c"),
+        message(10, 1_000_000, result(2), "s2c", part=1),
+        message(30, 2_000_000, result(3), "s2c", journal="b.mrj"),
+        message(40, 3_000_000, result(4), "s2c"),
+    ]
+    again = message(50, 4_000_000, call(5))
+    op = operation(again)
+    keys = tuple(one.key for one in asked)
+    retry = exchange(again, op, None, link(None, "ambiguous", candidates=keys))
+    late = message(5, 500_000, call(9))
+    with put(writer, batch(*asked, again, retry), batch(late)) as store:
+        (found,) = [op.rounds[0].link for op in store.operations()]
+    assert found is not None
+    assert found.candidates == ["m2", "m3", "m4", "m5"]
