@@ -33,7 +33,7 @@ from mrtrscope.store.writer import Writer
 from mrtrscope.tail import WATERMARK
 from mrtrscope.timeline import Timeline
 
-BATCH = 5_000  # frames between two commits
+BATCH = 2_500  # frames between two commits
 SWEPT = 4  # batches after which everything is looked at for garbage
 LIVE_SECONDS = 0.25  # a live batch is written after so long at the latest
 PRESENT_SECONDS = 1.0  # what is open now is asked so often at least, where traffic never pauses

@@ -35,7 +35,7 @@ OPERATION = (
     " more = excluded.more"
 )
 TESTED = "insert into tested values (?, ?, ?, 0) on conflict do update set n = n + excluded.n"
-WAITING = 50_000  # values that the linker wants remembered, until they are written
+WAITING = 20_000  # values that the linker wants remembered, until they are written
 CHANNEL = "update channels set transport = ?, modern = ?, legacy = ?, initialized = ?, story = ? where id = ?"
 
 
