@@ -34,7 +34,7 @@ from mrtrscope.tail import WATERMARK
 from mrtrscope.timeline import Timeline
 
 BATCH = 2_500  # frames between two commits
-SWEPT = 4  # batches after which everything is looked at for garbage
+SWEPT = 4  # batches after which garbage is looked for
 LIVE_SECONDS = 0.25  # a live batch is written after so long at the latest
 PRESENT_SECONDS = 1.0  # what is open now is asked so often at least, where traffic never pauses
 PAYS = 50  # a checkpoint is due when so many times its cost went by,
@@ -236,18 +236,16 @@ def _salt(headers: dict[str, dict[str, Any]]) -> bytes:
 
 
 def _undisturbed(frames: Iterable[Frame]) -> Iterator[Frame]:
-    """The frames, while the collector of cycles works when it pays: after a batch, most of which is garbage by then.
-
-    What was there before, code above all, is not looked at; all the rest is, now and then.
-    """
+    """The frames, while the collector of cycles works between batches and not in the middle of one; code and whatever
+    else was there before is not looked at. Little is left to it, see `Pipeline.settled`."""
     before = gc.get_threshold()
     gc.freeze()
     gc.set_threshold(300_000, 50, 50)
     try:
         for n, frame in enumerate(frames, 1):
             yield frame
-            if not n % BATCH:
-                gc.collect(1 if n % (SWEPT * BATCH) else 2)
+            if not n % (SWEPT * BATCH):
+                gc.collect()
     finally:
         gc.set_threshold(*before)
         gc.unfreeze()

@@ -15,6 +15,8 @@ from mrtrscope.rules.judge import Judge
 from mrtrscope.wire.events import Message, NonMessage, Signal
 from mrtrscope.wire.reader import Reader
 
+_SHORT = ("single", "mrtr")  # kinds of operations of which nothing is asked any more once they are settled
+
 
 class Batch:
     """All that is new or changed since the last `drain()`.
@@ -139,3 +141,5 @@ class Pipeline:
         self._batch.operations[operation.key] = operation
         if self.judge is not None:
             self.judge.on_settled(operation, self.linker.sessions.channels[operation.channel])
+        if operation.kind in _SHORT and not operation.open:
+            operation.last = None  # which refers to it in turn: then both would wait for the collector
