@@ -124,7 +124,7 @@ class Operations:
             operation.kind = "mrtr"
             self.asked[operation.key] = (t, exchange.client.peer, _name(exchange.client))
             self._due.append((t + ABANDONED_AFTER, operation.key, t))
-            if len(self._due) > 64 + 2 * len(self.asked):  # most were taken up meanwhile
+            if len(self._due) > 64 + 1.25 * len(self.asked):  # the others were taken up meanwhile
                 self._due = deque(due for due in self._due if self._stands(due[1], due[2]))
             self._at_hand.append((operation.key, t))
         listens.ended(exchange)
