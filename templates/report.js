@@ -471,7 +471,14 @@
     table.before(make("p", { id: "earlier", hidden: true }, make("button", { type: "button" }, "Show earlier")));
     $("earlier").firstChild.addEventListener("click", earlier);
     $("more").addEventListener("click", () => more());
-    new IntersectionObserver((seen) => { if (seen.some((one) => one.isIntersecting)) more(); }, { rootMargin: "600px" }).observe($("more-line"));
+    // An observer tells of changes only; asked anew after each fill, it also tells that the end is still near.
+    const near = new IntersectionObserver((seen) => {
+      if (!seen.some((one) => one.isIntersecting)) return;
+      more();
+      near.unobserve($("more-line"));
+      near.observe($("more-line"));
+    }, { rootMargin: "600px" });
+    near.observe($("more-line"));
     let wait = 0;
     $("filters").addEventListener("input", () => { clearTimeout(wait); wait = setTimeout(filter, rows.length > 2000 ? SEARCHED : 0); });
     $("filters").addEventListener("submit", (event) => event.preventDefault());

@@ -173,13 +173,23 @@ def test_light_dark_and_paper(page: Path, tmp_path: Path) -> None:
     with_tab(tmp_path, work)
 
 
+# How wide the page is, and what sticks out of it without scrolling by itself.
+WIDEST = """(() => {
+    const wide = document.documentElement.clientWidth;
+    const out = [...document.querySelectorAll("body *")].filter((one) =>
+        one.getBoundingClientRect().right > wide + 1 && !one.closest(".scroll, .figure, pre, svg"));
+    return [document.documentElement.scrollWidth, out.map((one) => one.outerHTML.slice(0, 200))];
+})()"""
+
+
 @pytest.mark.parametrize("width", [360, 1280])
 def test_nothing_is_wider_than_the_window(page: Path, tmp_path: Path, width: int) -> None:
     async def work(tab: Tab) -> None:
         await tab.looks(width, 800)
         await tab.open(page, "#op11")
         await tab.until("document.querySelector('svg.mrtr')")
-        await tab.until(f"document.documentElement.scrollWidth <= {width}")
+        await tab.until("document.documentElement.dataset.loaded")
+        assert await tab.run(WIDEST) == [width, []]
 
     with_tab(tmp_path, work)
 
