@@ -49,6 +49,16 @@ def need(tool: str, reason: str) -> str:
     return shutil.which(tool) or absent(f"{tool} is not installed: {reason}")
 
 
+def npm(file: str, reason: str) -> Path:
+    """A file of an npm package, by its path in `node_modules`: below the folder MRTRSCOPE_NPM, or the repository."""
+    for folder in (os.environ.get("MRTRSCOPE_NPM"), ROOT):
+        if folder and (found := Path(folder, "node_modules", file)).exists():
+            return found.resolve()
+    absent(
+        f"{file} is not here ({reason}): npm install --no-save --prefix FOLDER …, and MRTRSCOPE_NPM=FOLDER"
+    )
+
+
 def wait_until[T](condition: Callable[[], T], timeout: float = 10.0, why: str = "") -> T:
     """Ask until the answer is true, and return it; AssertionError after `timeout` seconds."""
     end = time.monotonic() + timeout

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from mrtrscope.views import escape
 from mrtrscope.views.build import build
 from mrtrscope.views.scene import Scene
 from mrtrscope.views.writers import mermaid
-from tests.conftest import ROOT
+from tests.conftest import npm
 from tests.views import browser, nasty, scenes
 from tests.views.scenes import CONFIRM, Script
 from tests.views.test_build import GOLDEN, golden
@@ -42,15 +41,6 @@ window.bad = 0;
 </script>"""
 
 
-def library() -> Path:
-    """Mermaid itself: an npm package, which only some machines have."""
-    places = [os.environ.get("MRTRSCOPE_MERMAID", ""), str(ROOT / "node_modules/mermaid/dist/mermaid.min.js")]
-    for place in places:
-        if place and Path(place).is_file():
-            return Path(place).resolve()
-    pytest.skip("mermaid is not here: npm install mermaid, and name dist/mermaid.min.js in MRTRSCOPE_MERMAID")
-
-
 @pytest.mark.parametrize("name", ["asks-once", "broken-state", "one-round", "scripts"])
 def test_text_is_the_golden_one(name: str) -> None:
     golden(GOLDEN / "mermaid" / f"{name}.mmd", mermaid.write(build(scenes.ALL[name]())))
@@ -77,13 +67,14 @@ def labelled(label: str) -> Scene:
 
 @pytest.mark.browser
 def test_the_real_program_draws_every_nasty_label_as_text(tmp_path: Path) -> None:
+    library = npm("mermaid/dist/mermaid.min.js", "the real Mermaid draws every label")
     labels = [label for label in nasty.ALL if len(label) < 400]
     diagrams = [mermaid.write(labelled(label)) for label in labels] + [
         mermaid.write(build(make())) for make in scenes.ALL.values()
     ]
     page = tmp_path / "page.html"
     page.write_text(
-        PAGE.format(library=library().as_uri(), diagrams=escape.json_in_script(diagrams)), encoding="utf-8"
+        PAGE.format(library=library.as_uri(), diagrams=escape.json_in_script(diagrams)), encoding="utf-8"
     )
     found = browser.result(
         browser.run(page, "--virtual-time-budget=1000000", "--allow-file-access-from-files")
