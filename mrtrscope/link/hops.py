@@ -12,9 +12,8 @@ What a gateway passes on it heard before: of the upstream calls that might belon
 that had said the thing already. Two peers of the same name that call two servers with the same arguments are a host
 with two servers as likely as a gateway that passes its client's name on: such a pair needs proof.
 
-The share is `Operation.more["hop"]`, in the form of `more["within"]` (see `link.nested`). Remarks for rules, on
-exchanges of a hop: `unasked`, what the server asked is answered although the host was asked nothing meanwhile (a retry,
-or a question in the old way): key of the host's call; `outlived`, µs that a call went on after the host's had ended.
+The share is `Operation.more["hop"]`, in the form of `more["within"]` (see `link.nested`). What is noticed about the
+gateway itself meanwhile is `link.gateways`.
 """
 
 from __future__ import annotations
@@ -24,15 +23,14 @@ from typing import Any
 
 from mrtrscope.link.canonical import canonical
 from mrtrscope.link.facts import AMBIGUOUS, EXACT, INFERRED, MRTR_METHODS, Exchange, Operation
+from mrtrscope.link.gateways import Gateways
 from mrtrscope.link.longs import facts
 from mrtrscope.link.memory import digest
-from mrtrscope.link.remarks import remark
 from mrtrscope.wire.events import ABSENT, Message
 
 IN_FLIGHT = 512  # calls in flight that are looked at
 SHARES = 1024  # operations whose hops may still change
 MARKS, CANDIDATES = 64, 64
-GRACE = 5_000_000  # µs that a call may go on after its host's has ended; ours
 QUESTION, STATE, RESULT = "question", "state", "result"
 PREFIX_ENDS = frozenset("_-./:")
 
@@ -45,9 +43,16 @@ class Share:
     candidates   keys of the host's operations it may belong to; `to` the one it does, "" while none is chosen
     evidence     why they are candidates    grade       of the join
     proof        it takes more than equal arguments       over   it came to its end
+    ask, asked   key of a result that asks for input and was not taken up, "" for none, and when it came
+    instant      how many such results in a row were taken up at once, and the host was not asked
+    waiting      questions in the old way that have no answer: key -> when
+    late         key of one of them that had none when the call was over, though the host was asked it
     """
 
-    __slots__ = ("candidates", "evidence", "exchange", "grade", "marks", "operation", "over", "proof", "to")
+    __slots__ = (
+        "ask", "asked", "candidates", "evidence", "exchange", "grade", "instant", "late", "marks", "operation", "over",
+        "proof", "to", "waiting",
+    )  # fmt: skip
 
     def __init__(self, exchange: Exchange) -> None:
         self.exchange = exchange
@@ -55,8 +60,10 @@ class Share:
         self.marks: list[str] = []
         self.candidates: list[str] = []
         self.evidence: list[str] = []
-        self.grade = self.to = ""
+        self.waiting: dict[str, int] = {}
+        self.grade = self.to = self.ask = self.late = ""
         self.proof = self.over = False
+        self.asked = self.instant = 0
 
 
 class Hops:
@@ -66,10 +73,7 @@ class Hops:
         self._flying: OrderedDict[str, Exchange] = OrderedDict()
         self._shares: OrderedDict[str, Share] = OrderedDict()  # by key of the upstream operation
         self._channels: dict[str, bool] = {}
-        self._asked: OrderedDict[str, int] = (
-            OrderedDict()
-        )  # operation -> when its client was last asked something
-        self._ended: OrderedDict[str, int] = OrderedDict()  # operation -> when it came to its end
+        self.gateways = Gateways()
 
     # -- what happens
 
@@ -83,8 +87,8 @@ class Hops:
         found: list[Exchange] = []
         if len(self._channels) > 1 and exchange.operation.key == exchange.key:
             found = self._join(exchange)
-        if exchange.link is not None and exchange.link.ask is not None and exchange.link.ask.questions:
-            self._unasked(exchange, exchange, exchange.link.ask.t)
+        if exchange.link is not None:
+            self.gateways.retried(exchange, self._shares.get(exchange.operation.key))
         self._flying[exchange.key] = exchange
         if len(self._flying) > IN_FLIGHT:
             self._flying.popitem(last=False)
@@ -94,43 +98,44 @@ class Hops:
         """A server's own request was asked in a call."""
         if call is None:
             return
-        _note(self._asked, call.operation.key, question.t)
         share = self._shares.get(call.operation.key)
+        self.gateways.asked(question, call, share)
         if share is not None:
             _mark(share, _of_question({"method": question.method, "params": question.request.params}))
 
     def answered(self, question: Exchange, call: Exchange | None) -> Exchange | None:
         """A server's own request was answered, or will not be; returns the call that it was asked in."""
         if call is not None and question.answer is not None:
-            self._unasked(question, call, question.t)
+            self.gateways.answered(question, self._shares.get(call.operation.key))
         return call
-
-    def _unasked(self, told: Exchange, call: Exchange, since: int) -> None:
-        share = self._shares.get(call.operation.key)
-        if share is not None and share.to and self._asked.get(share.to, 0) < since:
-            remark(told, "unasked", share.to)
 
     def ended(self, exchange: Exchange) -> list[Exchange]:
         """A client's request was answered, or will not be; returns the exchanges whose operations are told anew."""
         if self._flying.pop(exchange.key, None) is None and exchange.operation.key not in self._shares:
             return []
         answer, operation = exchange.answer, exchange.operation
-        if exchange.ask is not None or exchange.state == "asked":
-            _note(self._asked, operation.key, exchange.t_end or exchange.t)
         said = _said(answer) if answer is not None and self._shares else []
         share = self._shares.get(operation.key)
         if share is not None:
             for mark in said:
                 _mark(share, mark)
             share.over = operation.outcome != "open"
-            since = self._ended.get(share.to)
-            if share.over and answer is not None and since is not None and answer.t - since > GRACE:
-                remark(exchange, "outlived", answer.t - since)
-        found = self._proved(operation.key, said) if self._shares else []
+            self.gateways.upstream(exchange, share)
+        found = self._proved(exchange, said) if self._shares else []
+        self.gateways.downstream(exchange)
         if operation.outcome != "open":
-            _note(self._ended, operation.key, exchange.t_end or exchange.t)
+            found += self.gateways.over(exchange, self._of(operation.key))
             found += self._closed(operation.key)
         return found
+
+    def given_up(self, operation: Operation, t: int) -> list[Exchange]:
+        """Nobody goes on with an operation whose client was asked something; returns as `ended` does."""
+        if operation.outcome == "open":
+            return []
+        return self.gateways.left(operation.key, t, self._of(operation.key))
+
+    def _of(self, host: str) -> list[Share]:
+        return [share for share in self._shares.values() if share.to == host]
 
     # -- joining
 
@@ -159,6 +164,7 @@ class Hops:
             self._shares.popitem(last=False)
         if len(share.candidates) == 1 and not share.proof:
             share.to, share.grade = share.candidates[0], EXACT if traced else INFERRED
+            self.gateways.front(calls[0].request.channel)
         else:
             share.grade = AMBIGUOUS
         _tell(share)
@@ -181,9 +187,9 @@ class Hops:
                 told.append(share.exchange)
         return told
 
-    def _proved(self, host: str, said: list[str]) -> list[Exchange]:
+    def _proved(self, exchange: Exchange, said: list[str]) -> list[Exchange]:
         """A host's call was told something: whose word was it?"""
-        told = []
+        host, told = exchange.operation.key, []
         for mark in said:
             having = [s for s in self._shares.values() if host in s.candidates and mark in s.marks]
             if len(having) != 1:
@@ -195,6 +201,7 @@ class Hops:
             grade = INFERRED if kind == RESULT else EXACT
             share.to, share.evidence = host, [kind, *share.evidence]
             share.grade = EXACT if EXACT in (grade, share.grade) else INFERRED
+            self.gateways.front(exchange.request.channel)
             _tell(share)
             told.append(share.exchange)
         return told
@@ -264,19 +271,12 @@ def _of_question(question: Any) -> str:
     return f"{QUESTION}:{digest(canonical([question.get('method') if type(question) is dict else '', parts])).hex()}"
 
 
-def _note(times: OrderedDict[str, int], key: str, t: int) -> None:
-    times[key] = t
-    times.move_to_end(key)
-    if len(times) > SHARES:
-        times.popitem(last=False)
-
-
 def _mark(share: Share, mark: str) -> None:
     if mark not in share.marks and len(share.marks) < MARKS:
         share.marks.append(mark)
 
 
 def _tell(share: Share) -> None:
-    facts(share.operation)["hop"] = {
+    facts(share.operation).setdefault("hop", {}).update({
         "in": share.to, "grade": share.grade, "evidence": list(share.evidence), "candidates": list(share.candidates),
-    }  # fmt: skip
+    })  # fmt: skip

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from mrtrscope.link import listens, notices, pairing, servers, tried
 from mrtrscope.link.exchanges import asked_by_server, begin
-from mrtrscope.link.facts import LEGACY, MODERN, Exchange
+from mrtrscope.link.facts import A2A, LEGACY, MODERN, Exchange, Operation
 from mrtrscope.link.hops import Hops
 from mrtrscope.link.memory import Memory
 from mrtrscope.link.nested import Nested
@@ -77,8 +77,8 @@ class Linker:
             self._sink.event(event, self._of_stream(event))
             if event.http is None:
                 self.stdio.text(event)
-        for operation in self.operations.overdue(self.now):
-            self._sink.settled(operation)
+        if due := self.operations.overdue(self.now):
+            self._given_up(due)
 
     def channel(self, event: Event) -> Channel:
         """The facts of the channel that an event belongs to."""
@@ -192,7 +192,7 @@ class Linker:
         if message.kind == ev.ERROR:
             what, role = ERROR, FAULT_ROLE
         else:
-            asks = message.result.get("resultType") == "input_required"
+            asks = exchange.era != A2A and message.result.get("resultType") == "input_required"
             what, role = (INPUT_REQUIRED if asks else RESULT), RESULT_ROLE
         channel = self.channel(message)
         settled = self._end(exchange, what, message, scope)
@@ -229,12 +229,9 @@ class Linker:
         if exchange.http is None and what != CUT:
             self.stdio.over(exchange)
         scope = scope or scope_of(exchange.peer, exchange.request.channel, exchange.http)
-        if before == WAITING and exchange.state != "lost":
-            self.pending.finished(scope, exchange)
-            settled = self.operations.ended(exchange, t)
-        elif before == WAITING:
-            # Lost, but a 2025-11-25 stream may be resumed: it stays where an answer can find it.
-            if exchange.era != LEGACY or exchange.http is None:
+        if before == WAITING:
+            # Lost, a 2025-11-25 stream may be resumed: it stays where an answer can find it.
+            if exchange.state != "lost" or exchange.era != LEGACY or exchange.http is None:
                 self.pending.finished(scope, exchange)
             settled = self.operations.ended(exchange, t)
         elif before == "lost" and answer is not None:
@@ -268,19 +265,22 @@ class Linker:
             first = FAULT_ROLE if message.kind == ev.ERROR else RESULT_ROLE
             role = EXTRA_ROLE if exchange.answer is not message else first
             settled = self.operations.longs.followed(exchange, message)
+            self.watchers.followed(exchange, message)
             self._sink.message(message, role, exchange, exchange.operation.key)
             if settled:
                 self._sink.settled(exchange.operation)
         elif operation:
             self._sink.message(message, EXTRA_ROLE, None, operation)
         else:
+            about = None
             if message.http is not None:
                 posted = self.pending.by_http.get(message.http.key, ())
                 message.http.facts["ids"] = [e.request.id for e in posted]
+                about = posted[0] if posted and posted[0].era == A2A else None
             elif message.dir == "s2c" and message.id_text in (None, "null"):
                 self.stdio.process(message).answered_without_id()
             self._sink.message(
-                message, "" if notices.may_be_missing(message, self._gapped) else STRAY_ROLE, None, ""
+                message, "" if notices.may_be_missing(message, self._gapped) else STRAY_ROLE, about, ""
             )
 
     def _answer_to_server(self, message: Message) -> None:
@@ -374,8 +374,7 @@ class Linker:
         elif signal.what == ev.EXIT or (signal.what == ev.LANE_END and signal.detail.get("lane") == "o"):
             self._process_ended(signal)
         elif signal.what == ev.LANE_END and signal.detail.get("lane") == "i":
-            for operation in self.operations.peer_ended(signal.peer.id):
-                self._sink.settled(operation)
+            self._given_up(self.operations.peer_ended(signal.peer.id))
         elif signal.what == ev.GAP:
             self._gapped[signal.peer.id] = True
 
@@ -395,5 +394,10 @@ class Linker:
                 for exchange in list(same):
                     if self._end(exchange, CUT, None):
                         self._sink.settled(exchange.operation)
-        for operation in self.operations.peer_ended(signal.peer.id):
+        self._given_up(self.operations.peer_ended(signal.peer.id))
+
+    def _given_up(self, operations: list[Operation]) -> None:
+        """Nobody goes on with these."""
+        for operation in operations:
+            self._tell(*self.hops.given_up(operation, self.now))
             self._sink.settled(operation)
