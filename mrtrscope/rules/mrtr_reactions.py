@@ -87,7 +87,7 @@ def refuses_an_extra_answer(answer: Message, ctx: Context) -> Iterator[Finding]:
     if answer.kind != "error" or said.code(answer) in said.EXPLAINED_CODES or said.about_the_state(answer):
         return
     text = said.words(answer)
-    if said.code(answer) in (-32600, -32602) or any(key and key in text for key in extra):
+    if said.code(answer) in (-32600, -32602) or any(_names(text, key) for key in extra):
         yield ctx.finding(
             answer,
             saw=text,
@@ -157,7 +157,7 @@ def refuses_a_bare_answer(answer: Message, ctx: Context) -> Iterator[Finding]:
     if said.code(answer) not in (-32600, -32602):
         return
     text = said.words(answer)
-    named = _ABOUT_ANSWERS.search(text) or any(key and key in text for key in ask.questions)
+    named = _ABOUT_ANSWERS.search(text) or any(_names(text, key) for key in ask.questions)
     asks_for_more = _MORE_THAN_DUE.search(text) is not None
     if named and (
         asks_for_more or not (said.about_the_state(answer) or any(map(_has_content, _answered(ctx))))
@@ -169,6 +169,12 @@ def refuses_a_bare_answer(answer: Message, ctx: Context) -> Iterator[Finding]:
             also=[ctx.exchange.request if ctx.exchange is not None else None],
             text=f"probably refuses answers that the schema allows: {text[:200]}",
         )
+
+
+def _names(text: str, key: str) -> bool:
+    """Whether a text has a key in it, not as a part of some word."""
+    at = text.find(key) if key else -1
+    return at >= 0 and re.search(rf"(?<!\w){re.escape(key)}(?!\w)", text) is not None
 
 
 @rule("mrtr/decline-handled", level=MUST, fault=SERVER, on=(RETRY_ANSWERED, SETTLED),
