@@ -19,9 +19,11 @@ from mrtrscope.cli.common import (
     columns,
     epilog,
     format_option,
+    masked,
     opened,
     print_json,
     print_lines,
+    raw_option,
     say,
     update_option,
 )  # fmt: skip
@@ -29,6 +31,7 @@ from mrtrscope.cli.common import (
 if TYPE_CHECKING:
     from mrtrscope import model
     from mrtrscope.store.reader import Store
+    from mrtrscope.views.masked import Masked
     from mrtrscope.views.outputs.select import Folded
 
 FAILING = {"must": ("must",), "should": ("must", "should"), "never": ()}
@@ -53,6 +56,7 @@ FAILING = {"must": ("must",), "should": ("must", "should"), "never": ()}
               help="Per channel: which rules the traffic put to the test, which it broke.")  # fmt: skip
 @click.option("--all", "whole", is_flag=True, help="Print every finding, however often its rule was broken.")
 @format_option("text", "json", "sarif", "junit", "github")
+@raw_option
 @update_option
 def check(
     capture: Path,
@@ -65,6 +69,7 @@ def check(
     verdicts: bool,
     whole: bool,
     form: str,
+    raw: bool,
     no_update: bool,
 ) -> int:
     """Judge a capture against the rules and print what it breaks.
@@ -73,22 +78,23 @@ def check(
     1 findings, 2 usage, 3 unreadable.
     """
     chosen = _chosen(select, ignore, party, baseline)
+    hide = masked(raw)
     with opened(capture, no_update) as store:
         if write_baseline is not None:
             from mrtrscope.views.outputs import baseline as accepted
 
-            n = accepted.write(write_baseline, _folded(store, chosen))
+            n = accepted.write(write_baseline, hide.folded(store, _folded(store, chosen)))
             say(f"{n} accepted in {write_baseline}; check with --baseline {write_baseline}")
             return CLEAN
         levels = _levels(store, chosen)
         if verdicts:
-            _print_verdicts(store, form, whole)
+            _print_verdicts(store, hide, form, whole)
         elif form == "json":
-            print_json("findings", chosen(store), lambda: {"counts": levels})
+            print_json("findings", hide.findings(store, chosen(store)), lambda: {"counts": levels})
         elif form == "text":
-            _print_text(store, chosen, levels, whole)
+            _print_text(store, hide, chosen, levels, whole)
         else:
-            _print_for_machines(store, chosen, form, fail_on, capture)
+            _print_for_machines(store, hide, chosen, form, fail_on, capture)
     return FINDINGS if any(levels[level] for level in FAILING[fail_on]) else CLEAN
 
 
@@ -131,28 +137,42 @@ def _folded(store: Store, chosen: Callable[[Store], Iterator[model.Finding]]) ->
 
 
 def _print_text(
-    store: Store, chosen: Callable[[Store], Iterator[model.Finding]], levels: dict[str, int], whole: bool
+    store: Store,
+    hide: Masked,
+    chosen: Callable[[Store], Iterator[model.Finding]],
+    levels: dict[str, int],
+    whole: bool,
 ) -> None:
     from mrtrscope.views.rows import EACH, findings
 
     each = sys.maxsize if whole else EACH
     print_lines(
-        findings(chosen(store), levels, store.counts(), columns(), colours(), about=store.about, each=each)
+        findings(
+            chosen(store),
+            levels,
+            store.counts(),
+            columns(),
+            colours(),
+            about=lambda at: hide.redact.text(store.about(at)),
+            each=each,
+            mask=lambda rows: hide.findings(store, rows),
+        )
     )
 
 
-def _print_verdicts(store: Store, form: str, whole: bool) -> None:
+def _print_verdicts(store: Store, hide: Masked, form: str, whole: bool) -> None:
     from mrtrscope.rules import registry
     from mrtrscope.views import verdicts
 
     names = [channel.name for channel in store.channels()]
-    rows = verdicts.verdicts(
+    found = verdicts.verdicts(
         names,
         store.tested_by_channel(),
         store.findings_by_channel(False),
         store.findings_by_channel(True),
         registry.load(),
     )
+    rows = hide.verdicts(found)
     if form == "json":
         print_json("verdicts", rows)
     elif form == "text":
@@ -162,12 +182,17 @@ def _print_verdicts(store: Store, form: str, whole: bool) -> None:
 
 
 def _print_for_machines(
-    store: Store, chosen: Callable[[Store], Iterator[model.Finding]], form: str, fail_on: str, capture: Path
+    store: Store,
+    hide: Masked,
+    chosen: Callable[[Store], Iterator[model.Finding]],
+    form: str,
+    fail_on: str,
+    capture: Path,
 ) -> None:
     from mrtrscope.rules import registry
     from mrtrscope.views.outputs import github, junit, sarif
 
-    found = _folded(store, chosen)
+    found = hide.folded(store, _folded(store, chosen))
     if form == "github":
         print_lines(github.github(found))
     elif form == "junit":

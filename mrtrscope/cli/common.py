@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from mrtrscope.store.reader import Store
+    from mrtrscope.views.masked import Masked
 
 CLEAN, FINDINGS, USAGE, UNREADABLE = 0, 1, 2, 3
 
@@ -24,6 +25,12 @@ class CannotRead(click.ClickException):
     """The capture cannot be read (exit code 3)."""
 
     exit_code = UNREADABLE
+
+
+class CannotWrite(click.ClickException):
+    """There is no place for what is worked out of a capture (exit code 2)."""
+
+    exit_code = USAGE
 
 
 def capture_argument[F: Callable[..., Any]](function: F) -> F:
@@ -40,6 +47,11 @@ class _Capture(click.Path):
             raise click.UsageError(
                 f"{path}: no such file or folder; record one with mrtrscope wrap, relay or proxy", ctx
             )
+        if not (path.is_file() or path.is_dir()):
+            raise click.UsageError(
+                f"{path}: a pipe, a socket or a device; name a capture folder, or write it to a file first",
+                ctx,
+            )
         return path
 
 
@@ -47,6 +59,18 @@ def update_option[F: Callable[..., Any]](function: F) -> F:
     return click.option(
         "--no-update", is_flag=True, help="Show what was analysed before; do not read the capture now."
     )(function)
+
+
+def raw_option[F: Callable[..., Any]](function: F) -> F:
+    return click.option("--raw", is_flag=True, help="Secrets as they are, nothing hidden.")(function)
+
+
+def masked(raw: bool) -> Masked:
+    """What rows pass through on their way out."""
+    from mrtrscope.views.masked import Masked
+    from mrtrscope.views.redact import Redactor
+
+    return Masked(Redactor(raw))
 
 
 def format_option[F: Callable[..., Any]](*formats: str) -> Callable[[F], F]:
@@ -73,10 +97,19 @@ def opened(capture: Path, no_update: bool = False, *, plain: bool = False) -> It
 
     try:
         store = analyse.bring_up_to_date(capture, update=not no_update, say=say, plain=plain)
+    except analyse.Unwritable as error:
+        raise CannotWrite(str(error)) from error
     except analyse.Unreadable as error:
         raise CannotRead(str(error)) from error
     with store:
-        yield store
+        try:
+            yield store
+        except click.ClickException:
+            raise
+        except Exception as error:
+            if why := analyse.damaged(store):
+                raise CannotRead(why) from error
+            raise
 
 
 def say(text: str) -> None:

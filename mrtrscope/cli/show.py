@@ -105,8 +105,9 @@ def _frame(store: Store, id: str, raw: bool) -> None:
     what = store.about(id)
     if not what:
         raise _missing(store, id, "events")
-    page = Page({}, raw=raw, width=columns(), colours=colours())
-    print_lines(page.frame(id, fetch(store, [id]).get(id), what, list(store.findings_at([id]))))
+    texts = fetch(store, [id])
+    page = Page(texts, raw=raw, width=columns(), colours=colours())
+    print_lines(page.frame(id, texts.get(id), what, list(store.findings_at([id]))))
 
 
 def _missing(store: Store, id: str, table: str) -> click.UsageError:

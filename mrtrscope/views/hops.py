@@ -48,7 +48,7 @@ class Hops:
         )
         yield ""
         joined = f"  {hop.method} {hop.target or ''} on {hop.channel}: {grade} ({evidence})"
-        yield self._paint(hop.id, "bold") + visible(joined)
+        yield self._paint(hop.id, "bold") + visible(self.page.redact.text(joined))
         for inner in hop.rounds:
             outer = _sent_for(host, inner)
             if outer is not None:
@@ -90,16 +90,15 @@ class Hops:
     def _change(self, path: str, name: str, before: Any, after: Any) -> Iterator[str]:
         if before is ABSENT and after is ABSENT:
             return
+        shown = visible(self.page.redact.text(path))
         if before is not ABSENT and after is not ABSENT:
             if canonical(before) != canonical(after):
-                yield self._paint(
-                    f"    ~ {visible(path)}  {self.page.value(name, before)} → {self.page.value(name, after)}",
-                    "yellow",
-                )
+                told = f"{self.page.value(name, before)} → {self.page.value(name, after)}"
+                yield self._paint(f"    ~ {shown}  {told}", "yellow")
         elif before is ABSENT:
-            yield self._paint(f"    + {visible(path)}  {self.page.value(name, after)}", "green")
+            yield self._paint(f"    + {shown}  {self.page.value(name, after)}", "green")
         else:
-            yield self._paint(f"    - {visible(path)}  {self.page.value(name, before)}", "red")
+            yield self._paint(f"    - {shown}  {self.page.value(name, before)}", "red")
 
     # -- questions
 

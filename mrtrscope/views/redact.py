@@ -30,7 +30,8 @@ _SECRET_VALUES: Final = re.compile(
     r"|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|\bAIza[\w-]{35}\b|\bya29\.[\w-]{10,}|\bnpm_[A-Za-z0-9]{30,}|\bpypi-[\w-]{30,}"
     r"|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)"
     r"|(?i:\b(?:bearer|basic)\s+)[\w.~+/=-]{8,}"
-    r"|(?<=://)[^\s/@:]{1,200}:[^\s/@]{1,200}(?=@)"  # user:password@ in an address
+    r"|(?<=://)[^\s/@:]{1,200}:[^\s/@]{1,200}(?=@)"  # user:password@ in an address,
+    r"|(?<=://)[^\s/@:?#]{12,200}(?=@)"  # or a token alone
     r"|(?i:(?<=[?&])(?:access_token|token|api_key|apikey|key|secret|password|signature|sig|code)=)[^\s&#]+"
 )
 # Inside running text: a name, a sign, a value. JSON inside a string has its quotes escaped.
@@ -39,6 +40,7 @@ _ASSIGNED: Final = re.compile(
     r"""(?P<before>(?P<name>[\w-]{2,40})(?:\\?["']\s?:\s?\\?["']?|\s?=\s?\\?["']?))""" + _GIVEN
 )
 _SAID: Final = re.compile(r"""(?P<before>(?P<name>[\w-]{2,40})\\?["']?\s{0,3}[:=]\s{0,3}\\?["']?)""" + _GIVEN)
+_WHOLE: Final = re.compile(r"-?\d+")
 SHORTEST: Final = 5  # characters of a value that is looked for in other places
 REMEMBERED: Final = 200  # such values, the latest
 
@@ -73,6 +75,10 @@ class Redactor:
             known = self._numbers[value] = f"‹hidden {len(self._numbers) + 1}›"
             self.hidden[known] = why
         return known
+
+    def known(self, value: str) -> str | None:
+        """The stand-in of a value that was hidden before."""
+        return self._numbers.get(value)
 
     @property
     def count(self) -> int:
@@ -115,8 +121,10 @@ class Redactor:
         return text if self.raw else _SAID.sub(self._assigned, self.text(text))
 
     def _assigned(self, match: re.Match[str]) -> str:
-        if not is_secret_name(match["name"]):
-            return match[0]
+        if not is_secret_name(match["name"]) or (
+            match["name"] == "code" and _WHOLE.fullmatch(match["value"])
+        ):
+            return match[0]  # the code of an error is a number
         return match["before"] + self.stand_in(match["value"], f"value of {match['name']} in text")
 
     def scalar(self, name: str, value: Any, inside: bool) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
@@ -85,19 +86,26 @@ def findings(
     *,
     about: Callable[[str], str] = lambda at: "",
     each: int = EACH,
+    mask: Callable[[Iterator[model.Finding]], Iterable[model.Finding]] = iter,
 ) -> Iterator[str]:
     """Findings in order of time, then how many there are, and in how much.
 
     about   what stands at a number: "m17" -> "answer to 3"
     each    how many of one rule are printed one by one; the rest is counted
+    mask    what those that are printed pass through
     """
     seen: Counter[str] = Counter()
     shown: dict[str, str] = {}  # id -> rule and place, for those that follow from it
-    for found in rows:
-        seen[found.rule] += 1
-        if seen[found.rule] <= each:
-            yield from finding(found, about, width, colours, shown.get(found.because or "", ""))
-            shown[found.id] = f"{found.rule} at {found.at}"
+
+    def first() -> Iterator[model.Finding]:
+        for found in rows:
+            seen[found.rule] += 1
+            if seen[found.rule] <= each:
+                yield found
+
+    for found in mask(first()):
+        yield from finding(found, about, width, colours, shown.get(found.because or "", ""))
+        shown[found.id] = f"{found.rule} at {found.at}"
     for rule, n in seen.items():
         if n > each:
             yield paint(f"… and {n - each:,} more of {rule} (--all prints them)", "dim", colours)
@@ -115,10 +123,9 @@ def finding(
     at = visible(", ".join(filter(None, [found.at, about(found.at)])))
     head = f"{paint(found.rule, 'bold', colours)}  {paint(found.level, LEVELS[found.level], colours)}  {found.party}"
     yield f"{head}  {at}: {visible(found.text)}"
-    if found.saw is not None:
-        yield f"    saw {_value(found.saw, width)}"
-    if found.expected is not None:
-        yield f"    expected {_value(found.expected, width)}"
+    for word, value in (("saw", found.saw), ("expected", found.expected)):
+        if value is not None and not _told(value, found.text):
+            yield f"    {word} {_value(value, width)}"
     if found.also:
         yield f"    see also {visible(series(found.also))}"
     notes = [f"operation {found.operation}"] if found.operation else []
@@ -137,6 +144,12 @@ def summary(levels: Mapping[str, int], colours: bool) -> str:
         for level, word in words.items() if (n := levels.get(level, 0))
     ]  # fmt: skip
     return series(parts) if parts else paint("No findings", "green", colours)
+
+
+def _told(value: Any, text: str) -> bool:
+    """Whether the text of a finding says the value already, in words of its own; a number may mean something else."""
+    said = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return len(said) > 3 and said in text and re.search(rf"(?<!\w){re.escape(said)}(?!\w)", text) is not None
 
 
 def _value(value: Any, width: int | None) -> str:

@@ -14,6 +14,7 @@ from mrtrscope import model
 from mrtrscope.views.about import about
 from mrtrscope.views.changes import LIMIT, changes
 from mrtrscope.views.escape import visible
+from mrtrscope.views.masked import Masked
 from mrtrscope.views.metrics import cells, cut
 from mrtrscope.views.redact import Redactor
 from mrtrscope.views.ribbons import measured, shortened
@@ -46,6 +47,8 @@ class Page:
         self.width = width
         self.colours = colours
         self.redact = Redactor(raw)
+        self.hide = Masked(self.redact)
+        self.hide.learn(texts)
 
     # ---- an operation
 
@@ -53,6 +56,7 @@ class Page:
         self, op: model.Operation, rows: Mapping[str, model.Message], findings: list[model.Finding]
     ) -> Iterator[str]:
         """Its rounds, the way of its states, its findings."""
+        op = self.hide.operation(op)
         yield (
             self._paint(op.id, "bold")
             + visible(f"  {op.method} {op.target or ''} on {op.channel}: {count(len(op.rounds), 'round')}, ")
@@ -112,9 +116,15 @@ class Page:
                 return
             name = change.path.rpartition("/")[2]
             if change.before is not ABSENT:
-                yield self._paint(f"    - {visible(change.path)}  {self._short(name, change.before)}", "red")
+                yield self._paint(
+                    f"    - {visible(self.redact.text(change.path))}  {self._short(name, change.before)}",
+                    "red",
+                )
             if change.after is not ABSENT:
-                yield self._paint(f"    + {visible(change.path)}  {self._short(name, change.after)}", "green")
+                yield self._paint(
+                    f"    + {visible(self.redact.text(change.path))}  {self._short(name, change.after)}",
+                    "green",
+                )
 
     def _states(self, op: model.Operation) -> Iterator[str]:
         """Which answer issued which state, and which request brought it back."""
@@ -139,7 +149,7 @@ class Page:
         self, m: str, rows: Mapping[str, model.Message], findings: list[model.Finding]
     ) -> Iterator[str]:
         """The exchange that a message belongs to, or the message alone."""
-        row = rows[m]
+        row = self.hide.message(rows[m])
         inside = [one.m for one in rows.values() if row.exchange and one.exchange == row.exchange] or [m]
         where = f"of {row.operation}" if row.operation else "in no operation"
         yield self._paint(row.exchange or m, "bold") + visible(
@@ -153,8 +163,8 @@ class Page:
         """Something that was seen and is no message."""
         yield (
             self._paint(f, "bold")
-            + visible(f"  {what}")
-            + (visible(f", on {event.channel}") if event else "")
+            + visible(f"  {self.redact.prose(what)}")
+            + (visible(f", on {self.redact.text(event.channel)}") if event else "")
         )
         if event is None:
             yield "  It is not in the files any more."
@@ -162,11 +172,13 @@ class Page:
         yield f"  {when(event.t / 1e6)}  {event.dir}  {visible(event.key)}"
         if isinstance(event, NonMessage):
             yield f"  {visible(event.why.replace('-', ' '))}, {size(event.size)}"
-            yield from self._block(self.redact.text(event.raw.decode("utf-8", "backslashreplace")))
+            yield from self._block(self.redact.prose(event.raw.decode("utf-8", "backslashreplace")))
         elif isinstance(event, Signal):
             yield from self._heads(event)
             for name, value in event.detail.items():
-                yield visible(f"      {name}: {self.redact.text(value) if isinstance(value, str) else value}")
+                yield visible(
+                    f"      {name}: {self.redact.prose(value) if isinstance(value, str) else value}"
+                )
         yield from self.findings(findings, {})
 
     def findings(self, found: list[model.Finding], rows: Mapping[str, model.Message]) -> Iterator[str]:
@@ -176,15 +188,16 @@ class Page:
         levels = {level: n for level in LEVELS if (n := sum(one.level == level for one in found))}
         yield ""
         yield self._paint("Findings", "bold") + f"  {series([f'{n} {level}' for level, n in levels.items()])}"
-        for one in found:
+        for one in map(self.hide.finding, found):
             row = rows.get(one.at)
-            yield from finding(one, lambda at, row=row: _words(row) if row else "", self.width, self.colours)  # type: ignore[misc]
+            words = _words(self.hide.message(row)) if row else ""
+            yield from finding(one, lambda at, words=words: words, self.width, self.colours)  # type: ignore[misc]
 
     # ---- pieces
 
     def _messages(self, ms: list[str], rows: Mapping[str, model.Message]) -> Iterator[str]:
         for m in ms:
-            row = rows[m]
+            row = self.hide.message(rows[m])
             arrow = "→" if row.dir == "c2s" else "←"
             status = f"  HTTP {row.status}" if row.status is not None else ""
             odd = f"  ({', '.join(row.oddities)})" if row.oddities else ""
@@ -215,9 +228,8 @@ class Page:
     def _end(self, http: HttpExchange) -> Iterator[str]:
         if http.t_end is not None:
             who = "this recorder's proxy" if http.ours else f"the {http.closed_by}"
-            yield visible(
-                f"  ended by {who} after {duration((http.t_end - http.t) / 1e6)}{f': {http.error}' * bool(http.error)}"
-            )
+            why = f": {self.redact.prose(http.error)}" if http.error else ""
+            yield visible(f"  ended by {who} after {duration((http.t_end - http.t) / 1e6)}{why}")
 
     def _block(self, text: str) -> Iterator[str]:
         lines = text.split("\n")
