@@ -6,7 +6,7 @@ which kind. What the operation looks like over time stands in `Operation.more`:
 
     task     its name                        states   [[t, state], …] as they were seen to change (the last `STATES`)
     polls    how often it was asked for      updates  how often it was sent answers
-    context  the context it belongs to (A2A) fetched  when its payload was handed out (2025-11-25)
+    fetched  when its payload was handed out (2025-11-25)   context  (A2A) see `link.conversations`
     turn     "server" or "client": whose move it is, and `since` when; so that server and waiting time add up to all
 
 The clock of a task is that of its observer: a state counts from the message that showed it.
@@ -112,8 +112,6 @@ class Longs:
         operation.kind, operation.outcome = (A2A if exchange.era == A2A else TASK), OPEN
         more |= {"task": name, "states": [], "polls": 0, "updates": 0, "turn": SERVER, "since": t}
         more["peer"] = exchange.peer.id if exchange.http is None else ""
-        if exchange.era == A2A and exchange.answer is not None:
-            more["context"] = agents.context(exchange.answer.result)
         self._keep(operation)
         self._file(exchange.request, exchange.dir, name, operation.key)
         return self._observe(operation, state, t)

@@ -2,7 +2,7 @@
 
 Three forms are read: the tasks extension of 2026-07-28 (the task is the result itself, `resultType: "task"`), the
 experimental tasks of 2025-11-25 (the task stands under `task` where it is made, and is the result itself elsewhere),
-and those of A2A (see `link.agents`).
+and those of A2A in both of its forms (see `link.agents`).
 States are told apart by their words; a peer that invents others has them shown as they came.
 """
 
@@ -11,15 +11,16 @@ from __future__ import annotations
 from typing import Any
 
 from mrtrscope.link import agents
-from mrtrscope.link.agents import NAME, word
+from mrtrscope.link.agents import name_of, word
 from mrtrscope.link.facts import A2A, CANCELLED, COMPLETE, FAILED, LEGACY, MODERN, Exchange
 from mrtrscope.wire.events import Message
 
 # Parts of an operation; LATE is a message to a task that had come to its end.
 POLL, UPDATE, CANCEL, RESULT, LATE = "poll", "update", "cancel", "result", "late"
+OF_MCP = {"tasks/get": POLL, "tasks/update": UPDATE, "tasks/cancel": CANCEL, "tasks/result": RESULT}
 PARTS = {
-    "tasks/get": POLL, "tasks/update": UPDATE, "tasks/cancel": CANCEL, "tasks/result": RESULT,
-    agents.GET: POLL, agents.FOLLOW: POLL, agents.CANCEL: CANCEL,
+    **OF_MCP,
+    **dict.fromkeys(agents.POLLS, POLL), **dict.fromkeys(agents.CANCELS, CANCEL),
 }  # fmt: skip
 NOTES = ("notifications/tasks", "notifications/tasks/status")
 RELATED = "io.modelcontextprotocol/related-task"
@@ -47,9 +48,9 @@ def named(exchange: Exchange) -> str:
     """The task that a request about tasks names, "" when it is about none."""
     if exchange.era == A2A:
         return agents.named(exchange.request)
-    if exchange.method not in PARTS:
+    if exchange.method not in OF_MCP:
         return ""
-    return _name(exchange.request.params.get("taskId"))
+    return name_of(exchange.request.params.get("taskId"))
 
 
 def seen(exchange: Exchange) -> tuple[str, str] | None:
@@ -68,16 +69,12 @@ def noted(message: Message) -> tuple[str, str] | None:
 def related(message: Message) -> str:
     """The task that the `_meta` of a message says it belongs to, "" when it says nothing."""
     found = message.meta.get(RELATED)
-    return _name(found.get("taskId")) if type(found) is dict else ""
+    return name_of(found.get("taskId")) if type(found) is dict else ""
 
 
 def told(value: Any) -> tuple[str, str] | None:
     """(name, state) of a task object."""
     if type(value) is not dict:
         return None
-    name, state = _name(value.get("taskId")), value.get("status")
+    name, state = name_of(value.get("taskId")), value.get("status")
     return (name, word(state)) if name and type(state) is str else None
-
-
-def _name(value: Any) -> str:
-    return value if type(value) is str and len(value) <= NAME else ""

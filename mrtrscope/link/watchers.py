@@ -1,11 +1,13 @@
 """Everybody who is told what the linker sees beside linking: offers, HTTP, subscriptions, tasks, older sessions.
 
-Each of them keeps facts for rules; the linker calls these four methods for all of them.
+Each of them keeps facts for rules; the linker calls these methods for all of them. Of what is said to agents (A2A) only
+`conversations` is told: nobody else could make anything of it.
 """
 
 from __future__ import annotations
 
-from mrtrscope.link.facts import Exchange
+from mrtrscope.link.conversations import Conversations
+from mrtrscope.link.facts import A2A, Exchange
 from mrtrscope.link.legacy import Legacy
 from mrtrscope.link.logs import Logs
 from mrtrscope.link.memory import Memory
@@ -28,6 +30,7 @@ class Watchers:
         self.logs = Logs()
         self.tasks = Tasks(memory)
         self.legacy = Legacy(memory)
+        self.conversations = Conversations(memory)
 
     def posted(self, message: Message) -> None:
         """A client's message of any kind came by HTTP."""
@@ -39,6 +42,9 @@ class Watchers:
 
     def requested(self, channel: Channel, exchange: Exchange) -> None:
         """A request of either side was linked."""
+        if exchange.era == A2A:
+            self.conversations.requested(exchange)
+            return
         self.legacy.requested(channel, exchange)
         self.offers.requested(channel, exchange)
         if exchange.dir == "c2s":
@@ -49,6 +55,9 @@ class Watchers:
 
     def answered(self, channel: Channel, exchange: Exchange, answer: Message) -> None:
         """The first final answer to a request of either side."""
+        if exchange.era == A2A:
+            self.conversations.said(exchange, answer)
+            return
         before = self.subscriptions.list_before(exchange, answer)
         self.offers.answered(channel, exchange, answer)
         if before is not None:
@@ -58,8 +67,15 @@ class Watchers:
             self.tasks.answered(channel, exchange, answer)
             self.web.answered(channel, exchange, answer)
 
+    def followed(self, exchange: Exchange, message: Message) -> None:
+        """One more answer to a request of a client."""
+        if exchange.era == A2A:
+            self.conversations.said(exchange, message)
+
     def ended(self, channel: Channel, exchange: Exchange) -> None:
         """An exchange was answered, cancelled, or cut off."""
+        if exchange.era == A2A:
+            return
         self.legacy.ended(channel, exchange)
         if exchange.dir == "c2s":
             self.logs.ended(channel, exchange)

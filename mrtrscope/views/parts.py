@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from mrtrscope.link import agents
 from mrtrscope.link.agents import told as agent_told
 from mrtrscope.link.agents import word
 from mrtrscope.link.statuses import STOPS
 from mrtrscope.views.scene import LinkDetail, RoundDetail, Said
 
-POLLS = frozenset({"tasks/get", "GetTask"})
+POLLS = frozenset(name for name, what in agents.METHODS.items() if what == agents.GET)  # MCP's is among them
 UPDATE = "tasks/update"
 _LABELS = {
     "tasks/get": "poll", "tasks/update": "answers", "tasks/cancel": "cancels", "tasks/result": "fetches the result",
-    "GetTask": "poll", "SubscribeToTask": "takes the stream up", "CancelTask": "cancels",
+    "GetTask": "poll", "SubscribeToTask": "takes the stream up", "tasks/resubscribe": "takes the stream up",
+    "CancelTask": "cancels",
 }  # fmt: skip
 
 
@@ -98,7 +100,8 @@ def given(request: Said) -> dict[str, Any]:
 
 def is_work(said: Said) -> bool:
     """Whether an event of an agent brings a piece of its work."""
-    return isinstance(said.member("result").get("artifactUpdate"), dict)
+    found = agents.said(said.member("result"))
+    return found is not None and found[0] == agents.ARTIFACT
 
 
 def agent_text(message: Any) -> str:

@@ -20,6 +20,10 @@ class Agent(World):
 
     stream: HttpExchange
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.answers: dict[int, str] = {}
+
     def over_http(self, message: Message) -> None:
         message.http, message.peer = self.stream, PEER
 
@@ -29,12 +33,16 @@ class Agent(World):
         body = {"jsonrpc": "2.0", "id": n, "method": method, "params": params}
         return self.exchanges[self._http("c2s", body, at).key]
 
-    def to(self, id: int, at: float, text: str = "go", **names: str) -> Exchange:
-        message = {"messageId": f"m{id}", "role": "ROLE_USER", "parts": [{"text": text}], **names}
+    def to(self, id: int, at: float, **names: str) -> Exchange:
+        message = {"messageId": f"m{id}", "role": "ROLE_USER", "parts": [{"text": "go"}], **names}
         return self.send(id, at, message=message)
 
     def tells(self, id: int, at: float, result: dict[str, Any]) -> None:
-        self._http("s2c", {"jsonrpc": "2.0", "id": id, "result": result}, at)
+        self.answers[id] = self._http("s2c", {"jsonrpc": "2.0", "id": id, "result": result}, at).key
+
+    def key_of(self, id: int) -> str:
+        """The latest answer to a request."""
+        return self.answers[id]
 
     def is_in(self, id: int, at: float, state: str, task: str = "t") -> None:
         self.tells(id, at, {"statusUpdate": {"taskId": task, "contextId": "c", "status": {"state": state}}})
