@@ -3,13 +3,13 @@
 (() => {
   // Columns of a line of the index, as views/report/entry.py writes it.
   const ID = 0, T = 1, WHEN = 2, CHANNEL = 3, METHOD = 4, TARGET = 5, KIND = 6, ROUNDS = 7, OUTCOME = 8, SERVER = 9,
-    WAITING = 10, TOTAL = 11, FINDINGS = 12, WORST = 13, MESSAGES = 14, RULES = 15;
+    WAITING = 10, TOTAL = 11, FINDINGS = 12, WORST = 13, MESSAGES = 14, RULES = 15, ALL = 16;
   const CHUNK = 60, PRINTED = 2000, OPENED = 100, SEARCHED = 150;
   const $ = (id) => document.getElementById(id);
   const root = document.documentElement;
 
   let rows = [], blocks = [], home = [];
-  let view = [], start = 0, end = 0, sort = [T, 1], inside = null;
+  let view = [], start = 0, end = 0, sort = [T, 1], inside = null, day = "";
   const places = new Map(), cache = new Map(), words = [];
 
   // ---- small things
@@ -135,11 +135,11 @@
 
   // ---- the table
 
-  const HEADS = [["Operation", T], ["When", T, 1], ["What", METHOD], ["Channel", CHANNEL, 1], ["Rounds", ROUNDS], ["Outcome", OUTCOME],
-    ["Server", SERVER, 1], ["Waiting", WAITING, 1], ["Total", TOTAL], ["Findings", FINDINGS]];
+  const HEADS = [["Operation", T], ["When", T], ["What", METHOD], ["Channel", CHANNEL], ["Rounds", ROUNDS], ["Outcome", OUTCOME],
+    ["Server", SERVER, "rest"], ["Waiting", WAITING, "rest"], ["Total", TOTAL], ["Findings", FINDINGS]];
 
   function heads() {
-    $("heads").replaceChildren(...HEADS.map(([name, column], i) => {
+    $("heads").replaceChildren(...HEADS.map(([name, column, more], i) => {
       const own = i !== 1 && sort[0] === column;
       const button = make("button", { type: "button" }, name + (own ? (sort[1] > 0 ? " ↑" : " ↓") : ""));
       button.addEventListener("click", () => {
@@ -148,20 +148,26 @@
         filter();
         $("heads").children[i].firstChild.focus();
       });
-      return make("th", { scope: "col", class: column >= SERVER || column === ROUNDS ? "n" : null,
+      return make("th", { scope: "col", class: [column >= SERVER || column === ROUNDS ? "n" : "", more || ""].join(" ").trim() || null,
         "aria-sort": own ? (sort[1] > 0 ? "ascending" : "descending") : null }, button);
     }));
+  }
+
+  // The day is only said where the operations are not all of one.
+  function shortly(when) {
+    return (day ? when.slice(day.length) : when.replace(/^\d{4}-/, "")).replace(" UTC", "");
   }
 
   function line(place) {
     const row = rows[place], button = make("button", { type: "button", "aria-expanded": "false" }, row[ID]);
     const cell = (name, ...children) => make("td", { class: name }, ...children);
-    const badge = row[WORST] ? make("span", { class: "badge l-" + row[WORST] }, row[FINDINGS] + " " + (row[WORST] === "info" ? "note" : row[WORST])) : "–";
+    const badge = row[WORST] ? make("span", { class: "badge l-" + row[WORST] }, row[FINDINGS] + " " + (row[WORST] === "info" ? "note" : row[WORST])
+      + (row[ALL] > row[FINDINGS] ? " +" + (row[ALL] - row[FINDINGS]) : "")) : "–";
     const made = make("tr", { class: "op", id: "row-" + row[ID], "data-place": place },
-      make("th", { scope: "row" }, button), cell("optional", row[WHEN].replace(/^\d{4}-/, "").replace(" UTC", "")),
-      cell("what", row[METHOD], row[TARGET] ? " " : "", row[TARGET] ? make("code", {}, row[TARGET]) : ""), cell("optional", row[CHANNEL]),
-      cell("n optional", String(row[ROUNDS])), cell("outcome o-" + row[OUTCOME], row[OUTCOME]), cell("n optional", duration(row[SERVER])),
-      cell("n optional", row[WAITING] ? duration(row[WAITING]) : "–"), cell("n", duration(row[TOTAL])), cell("n", badge));
+      make("th", { scope: "row" }, button), cell("optional", shortly(row[WHEN])),
+      cell("what", row[METHOD], row[TARGET] ? " " : "", row[TARGET] ? make("code", {}, row[TARGET]) : ""), cell("optional where", row[CHANNEL]),
+      cell("n optional", String(row[ROUNDS])), cell("outcome o-" + row[OUTCOME], row[OUTCOME]), cell("n optional rest", duration(row[SERVER])),
+      cell("n optional rest", row[WAITING] ? duration(row[WAITING]) : "–"), cell("n", duration(row[TOTAL])), cell("n", badge));
     made.addEventListener("click", (event) => {
       if (!event.target.closest("a") && !String(getSelection())) toggle(made);
     });
@@ -200,8 +206,8 @@
     if (detail) { if (!open) { detail.remove(); row.classList.remove("open"); button.setAttribute("aria-expanded", "false"); } return; }
     button.setAttribute("aria-expanded", "true");
     row.classList.add("open");
-    const held = make("td", { colspan: HEADS.length }, make("p", { class: "muted" }, "…"));
-    row.after(make("tr", { class: "detail" }, held));
+    const held = make("div", {}, make("p", { class: "muted" }, "…"));
+    row.after(make("tr", { class: "detail" }, make("td", { colspan: HEADS.length }, held)));
     const here = entryNow(place);
     try {
       held.replaceChildren(...whole(here || await entry(place)));
@@ -277,7 +283,7 @@
     return make("ul", { class: "states" }, ...one.states.map(([fate, issued, brought, label, after, said]) =>
       make("li", { class: "f-" + fate }, make("code", {}, label), issued ? " issued by " : "", issued ? link(issued) : "",
         brought ? (issued ? ", then " : " in ") : "", brought ? link(brought) : "", ": ", make("strong", {}, FATES[fate] || fate),
-        after ? " as " : "", after ? make("code", {}, after) : "", said && fate !== "kept" ? " (" + said + ")" : "")));
+        after ? " as " : "", after ? make("code", {}, after) : "", said && fate !== "kept" && !(FATES[fate] || "").endsWith(said) ? " (" + said + ")" : "")));
   }
 
   function told(one, round, i) {
@@ -298,10 +304,10 @@
     if (!round.diff.length) return make("p", {}, "The request is the same as ", link(round.since), ".");
     const table = make("table", { class: "diff" }, make("caption", {}, "What changed since ", link(round.since), "; all else is equal"));
     const body = make("tbody", {});
-    for (const [path, before, after, remark] of round.diff) {
+    for (const [path, before, after, remark, breach] of round.diff) {
       const [b, a] = before !== null && after !== null ? marked(before, after) : [[before], [after]];
       const name = make("th", { scope: "row" }, path, remark ? make("small", {}, remark) : "");
-      body.append(make("tr", {}, name,
+      body.append(make("tr", { class: breach ? "breach" : null }, name,
         make("td", { class: before === null ? null : "before" }, ...(before === null ? [make("span", { class: "muted" }, "–")] : ["− ", ...b])),
         make("td", { class: after === null ? null : "after" }, ...(after === null ? [make("span", { class: "muted" }, "–")] : ["+ ", ...a]))));
     }
@@ -459,6 +465,8 @@
 
   async function begin() {
     ({ rows, blocks, home } = await unpacked("index"));
+    const first = rows.length ? rows[0][WHEN].slice(0, 11) : "";
+    day = /^\d{4}-/.test(first) && rows.every((row) => row[WHEN].startsWith(first)) ? first : "";
     rows.forEach((row, i) => {
       places.set(row[ID], i);
       words.push([row[METHOD], row[TARGET], row[CHANNEL], row[KIND], row[OUTCOME], row[WORST], row[RULES]].join(" ").toLowerCase());

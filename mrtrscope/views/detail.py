@@ -155,7 +155,7 @@ def _on_a_stream(row: model.Message, operation: model.Operation) -> bool:
 def _finding(found: model.Finding) -> FindingDetail:
     return FindingDetail(
         found.rule, found.level, found.party, found.at, found.text, found.also, found.saw, found.expected,
-        found.rule_source, found.keyword,
+        found.rule_source, found.keyword, found.path,
     )  # fmt: skip
 
 

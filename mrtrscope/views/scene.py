@@ -86,6 +86,7 @@ class FindingDetail:
     expected: Any = None
     rule_source: str = ""
     keyword: str = ""
+    path: str = ""
 
 
 @dataclass(slots=True)

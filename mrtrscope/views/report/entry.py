@@ -15,7 +15,7 @@ from mrtrscope.views.escape import visible
 from mrtrscope.views.redact import Redactor
 from mrtrscope.views.report import messages
 from mrtrscope.views.ribbons import measured, shortened
-from mrtrscope.views.scene import FindingDetail, RoundDetail, Scene
+from mrtrscope.views.scene import FindingDetail, OperationDetail, RoundDetail, Scene
 from mrtrscope.views.show import EVIDENCE
 from mrtrscope.views.spelled import STATE
 from mrtrscope.views.words import series, when
@@ -35,7 +35,7 @@ def index_row(whole: Whole, redact: Redactor) -> list[Any]:
         visible(redact.text(operation.method)), visible(redact.text(operation.target or "")), operation.kind,
         len(operation.rounds), operation.outcome, round(times.server, 6), round(times.waiting, 6),
         round(times.total, 6), operation.worst_count, operation.worst or "",
-        numbers(rows), " ".join(sorted({found.rule for found in detail.findings})),
+        numbers(rows), " ".join(sorted({found.rule for found in detail.findings})), operation.findings,
     ]  # fmt: skip
 
 
@@ -69,7 +69,7 @@ class Entry:
             "title": scene.title,
             "who": visible(" ⇄ ".join(filter(None, [detail.client, detail.server]))),
             "era": operation.rounds[0].era if operation.rounds else "",
-            "rounds": list(self._rounds(detail.rounds, operation, rows)),
+            "rounds": list(self._rounds(detail, operation, rows)),
             "rest": [m for m in rows if m not in inside],
             "states": list(self._states(scene)),
             "findings": [self._finding(found) for found in detail.findings],
@@ -80,10 +80,10 @@ class Entry:
         return out, scene
 
     def _rounds(
-        self, rounds: list[RoundDetail], operation: model.Operation, rows: Mapping[str, model.Message]
+        self, whole: OperationDetail, operation: model.Operation, rows: Mapping[str, model.Message]
     ) -> Iterator[dict[str, Any]]:
         before: RoundDetail | None = None
-        for detail, one in zip(rounds, operation.rounds, strict=False):
+        for detail, one in zip(whole.rounds, operation.rounds, strict=False):
             made: dict[str, Any] = {
                 "state": one.state,
                 "at": round(one.t - operation.t, 6),
@@ -97,20 +97,37 @@ class Entry:
                 made |= _link(one.link)
             if before is not None:
                 made["since"] = before.request.m
-                made["diff"] = self.compared(before.request.body, detail.request.body)
+                breaches = {
+                    f.path: f
+                    for f in whole.findings
+                    if f.at == detail.request.m and f.path.startswith("/") and f.level != "info"
+                }
+                made["diff"] = self.compared(before.request.body, detail.request.body, breaches)
             before = detail
             yield made
 
-    def compared(self, before: Any, after: Any) -> list[list[Any]]:
-        """[path, before, after, remark]; None where there is no value."""
+    def compared(
+        self, before: Any, after: Any, breaches: Mapping[str, FindingDetail] | None = None
+    ) -> list[list[Any]]:
+        """[path, before, after, remark, whether a rule is broken there]; None where there is no value.
+
+        breaches   findings about the later one, by JSON pointer; what they say stands at what they are about
+        """
+        broken = dict(breaches or {})
         out: list[list[Any]] = []
         for change in changes.changes(before, after):
             if len(out) == changes.LIMIT:
-                out.append(["…", None, None, "more places differ"])
+                out.append(["…", None, None, "more places differ", False])
                 break
             name = change.path.rpartition("/")[2]
             values = [self._short(name, value) for value in (change.before, change.after)]
-            out.append([visible(self.redact.text(change.path)), *values, _remark(change)])
+            row = [visible(self.redact.text(change.path)), *values]
+            told = [broken.pop(path) for path in list(broken) if _about(path, change.path)]
+            words = "; ".join(visible(self.redact.text(found.text)) for found in told)
+            out.append([*row, words or _remark(change), bool(told)])
+        if "/id" in broken:  # what should have changed, and did not
+            same = self._short("id", after.get("id", ABSENT) if isinstance(after, dict) else ABSENT)
+            out.insert(0, ["/id", same, same, visible(self.redact.text(broken["/id"].text)), True])
         return out
 
     def _short(self, name: str, value: Any) -> str | None:
@@ -185,6 +202,11 @@ _REMARKS = {
     "/id": "a new id, as it has to be", "/params/inputResponses": "the answers",
     f"/params/{STATE}": "the state that the answer issued",
 }  # fmt: skip
+
+
+def _about(broken: str, changed: str) -> bool:
+    """Whether what is broken at one place is seen in a change at another: there, or in the value as a whole."""
+    return broken == changed or broken.startswith(f"{changed}/") or changed.startswith(f"{broken}/")
 
 
 def _remark(change: changes.Change) -> str:

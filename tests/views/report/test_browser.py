@@ -176,12 +176,12 @@ def test_light_dark_and_paper(page: Path, tmp_path: Path) -> None:
 WIDEST = """(() => {
     const wide = document.documentElement.clientWidth;
     const out = [...document.querySelectorAll("body *")].filter((one) =>
-        one.getBoundingClientRect().right > wide + 1 && !one.closest(".scroll, .figure, pre, svg"));
+        one.getBoundingClientRect().right > wide + 1 && !one.closest(".scroll:not(.ops), .figure, pre, svg"));
     return [document.documentElement.scrollWidth, out.map((one) => one.outerHTML.slice(0, 200))];
 })()"""
 
 
-@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.parametrize("width", [360, 800, 1000, 1280])
 def test_nothing_is_wider_than_the_window(page: Path, tmp_path: Path, width: int) -> None:
     async def work(tab: Tab) -> None:
         await tab.looks(width, 800)
@@ -189,6 +189,7 @@ def test_nothing_is_wider_than_the_window(page: Path, tmp_path: Path, width: int
         await tab.until("document.querySelector('svg.mrtr')")
         await tab.until("document.documentElement.dataset.loaded")
         assert await tab.run(WIDEST) == [width, []]
+        assert await tab.run("document.querySelector('.diff caption').getBoundingClientRect().height") < 60
 
     with_tab(tmp_path, work)
 

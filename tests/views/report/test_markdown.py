@@ -36,6 +36,7 @@ def test_what_it_tells() -> None:
     assert {"op11", "op12", "op13", "op24", "op25", "op26"} < set(sections)
     assert len(sections) == text.count("```mermaid\nsequenceDiagram\n") == text.count("</details>")
     assert "| `/params/requestState` | – | `v1." in text
+    assert re.search(r"^\| `/params/requestState` .* \*\*requestState did not come back", text, re.M)
 
 
 def test_a_choice_is_kept_and_told() -> None:

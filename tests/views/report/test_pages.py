@@ -71,6 +71,20 @@ def test_a_retry_says_what_changed(sample: Path) -> None:
     assert [way[0] for way in broken["states"]] == ["changed"]
 
 
+@pytest.mark.parametrize(
+    ("rule", "path", "words"),
+    [("mrtr/state-echoed-verbatim", "/params/requestState", "requestState did not come back as it was issued: one"),
+     ("mrtr/new-request-id", "/id", "the retry has the id 3 of a request that it retries"),
+     ("mrtr/all-keys-answered", "/params/inputResponses", "no answer for the key 'day'")],
+)  # fmt: skip
+def test_a_change_that_breaks_a_rule_says_so(sample: Path, rule: str, path: str, words: str) -> None:
+    _, entries = islands(sample)
+    broken = next(e for e in entries if any(f["rule"] == rule for f in e["findings"]))
+    told = {place[0]: place for place in broken["rounds"][1]["diff"]}
+    assert [place for place, row in told.items() if row[4]] == [path]
+    assert told[path][3].startswith(words)
+
+
 def test_the_page_is_alone_and_strict(sample: Path) -> None:
     text = sample.read_text(encoding="utf-8")
     policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]+)"', text)
