@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -191,12 +192,16 @@ def _print_for_machines(
 ) -> None:
     from mrtrscope.rules import registry
     from mrtrscope.views.outputs import github, junit, sarif
+    from mrtrscope.views.outputs.places import Places, repository
 
+    places = Places(capture, repository(Path.cwd(), os.environ))
     found = hide.folded(store, _folded(store, chosen))
     if form == "github":
-        print_lines(github.github(found))
+        print_lines(github.github(found, places))
     elif form == "junit":
-        print_lines([junit.junit(found, store.tested(), registry.load(), fail_on, capture.name).rstrip("\n")])
+        print_lines(
+            [junit.junit(found, store.tested(), registry.load(), fail_on, capture.name, places).rstrip("\n")]
+        )
     else:
-        document: dict[str, Any] = sarif.sarif(found, registry.load())
+        document: dict[str, Any] = sarif.sarif(found, registry.load(), places)
         print_lines([json.dumps(document, indent=1)])

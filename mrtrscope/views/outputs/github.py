@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from mrtrscope.views.escape import visible
+from mrtrscope.views.outputs.places import Places
 from mrtrscope.views.outputs.select import Folded
 
 COMMAND = {"must": "error", "should": "warning", "info": "notice"}
 
 
-def github(findings: Iterable[Folded]) -> Iterator[str]:
+def github(findings: Iterable[Folded], places: Places) -> Iterator[str]:
     """One command a finding; GitHub shows the first ten of each kind of a step."""
     for folded in findings:
         finding = folded.finding
         times = f" ({folded.count} times)" if folded.count > 1 else ""
-        place = f"file={_property(finding.source.file)}"
+        place = f"file={_property(places.path(finding.source))}"
         if finding.source.line is not None:
             place += f",line={finding.source.line + 1}"
         title = _property(f"{finding.rule} ({finding.keyword}, {finding.party})")

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from mrtrscope.rules.registry import Rule
+from mrtrscope.views.outputs.places import Places
 from mrtrscope.views.outputs.select import Folded
 from mrtrscope.views.templates import render
 
@@ -19,6 +20,7 @@ def junit(
     rules: Mapping[str, Rule],
     fail_on: str,
     capture: str,
+    places: Places,
 ) -> str:
     """The XML text.
 
@@ -35,14 +37,15 @@ def junit(
         suites[id.partition("/")[0]].append({
             "name": id,
             "title": rule.title if rule is not None else id,
-            "failing": [_lines(f) for f in failing],
-            "noted": [_lines(f) for f in broken[id] if f not in failing],
+            "failing": [_lines(f, places) for f in failing],
+            "noted": [_lines(f, places) for f in broken[id] if f not in failing],
+            "file": places.path(broken[id][0].finding.source) if broken[id] else "",
             "kind": failing[0].finding.keyword if failing else "",
         })  # fmt: skip
     return render("junit.xml.j2", suites=dict(suites), capture=capture)
 
 
-def _lines(folded: Folded) -> str:
+def _lines(folded: Folded, places: Places) -> str:
     finding = folded.finding
     place = finding.source
     where = (
@@ -59,5 +62,5 @@ def _lines(folded: Folded) -> str:
         lines.append(f"  saw {finding.saw}")
     if finding.expected is not None:
         lines.append(f"  expected {finding.expected}")
-    lines.append(f"  {finding.rule_source}; {place.file} {where}".rstrip())
+    lines.append(f"  {finding.rule_source}; {places.path(place)} {where}".rstrip())
     return "\n".join(lines)

@@ -14,6 +14,7 @@ from sarif_pydantic import Sarif
 from mrtrscope import model
 from mrtrscope.rules import registry
 from mrtrscope.views.outputs import baseline, github, junit, sarif
+from mrtrscope.views.outputs.places import Places, repository
 from mrtrscope.views.outputs.select import Folded, Selection, UnknownRule, channel_name, fingerprint, fold
 
 NASTY = "\x00\x1b[31m]]>&<script>alert('x')</script>\r\n::error::\u202e\ud800%0A,:\"'"
@@ -30,6 +31,8 @@ def finding(rule: str = "mrtr/new-request-id", *, n: int = 3, level: str = "must
     })  # fmt: skip
 
 
+# Of a transcript in the folder `recorded` of a repository.
+PLACES = Places(Path("/repo/recorded/a b.jsonl"), Path("/repo"))
 ABOUT = {"op1": ("tools/call", "book_table")}
 
 
@@ -107,7 +110,7 @@ def test_what_is_no_baseline_says_what_to_do(tmp_path: Path, text: str) -> None:
 
 def test_sarif_fits_its_schema_and_names_place_rule_and_fingerprint() -> None:
     rows = folded(finding(n=3), finding(n=5), finding("jsonrpc/id-not-null", level="info", text=NASTY))
-    document = sarif.sarif(rows, registry.load())
+    document = sarif.sarif(rows, registry.load(), PLACES)
     Sarif.model_validate_json(json.dumps(document))
     run = document["runs"][0]
     first, second = run["results"]
@@ -118,15 +121,19 @@ def test_sarif_fits_its_schema_and_names_place_rule_and_fingerprint() -> None:
     ]
     assert (first["level"], second["level"], first["occurrenceCount"]) == ("error", "note", 2)
     place = first["locations"][0]["physicalLocation"]
-    assert place == {"artifactLocation": {"uri": "a%20b.jsonl"}, "region": {"startLine": 5}}
-    assert first["partialFingerprints"] == {"mrtrscope/v1": rows[0].fingerprint}
+    assert place == {
+        "artifactLocation": {"uri": "recorded/a%20b.jsonl", "uriBaseId": "%SRCROOT%"},
+        "region": {"startLine": 5},
+    }
+    assert run["originalUriBaseIds"].keys() == {"%SRCROOT%"}
+    assert first["partialFingerprints"]["mrtrscope/v1"] == rows[0].fingerprint
     assert "\x1b" not in second["message"]["text"]
 
 
 def test_junit_counts_what_failed_and_what_was_kept() -> None:
     rows = folded(finding(), finding("jsonrpc/id-not-null", level="should", text=NASTY))
     exercised = {"jsonrpc/id-not-null": 4, "jsonrpc/no-batch": 9}
-    text = junit.junit(rows, exercised, registry.load(), "must", NASTY)
+    text = junit.junit(rows, exercised, registry.load(), "must", NASTY, PLACES)
     document = minidom.parseString(text)
     cases = {c.getAttribute("name"): c for c in document.getElementsByTagName("testcase")}
     assert set(cases) == {"mrtr/new-request-id", "jsonrpc/id-not-null", "jsonrpc/no-batch"}
@@ -136,14 +143,16 @@ def test_junit_counts_what_failed_and_what_was_kept() -> None:
     root = document.documentElement
     assert (root.getAttribute("tests"), root.getAttribute("failures")) == ("3", "1")
     stricter = minidom.parseString(
-        junit.junit(rows, exercised, registry.load(), "should", "x")
+        junit.junit(rows, exercised, registry.load(), "should", "x", PLACES)
     ).documentElement
     assert stricter.getAttribute("failures") == "2"
 
 
 def test_github_commands_stay_on_their_line() -> None:
-    [line] = github.github(folded(finding(text=NASTY, path="x")))
-    assert line.startswith("::error file=a b.jsonl,line=5,title=mrtr/new-request-id (must%2C client)::m3: ")
+    [line] = github.github(folded(finding(text=NASTY, path="x")), PLACES)
+    assert line.startswith(
+        "::error file=recorded/a b.jsonl,line=5,title=mrtr/new-request-id (must%2C client)::m3: "
+    )
     assert "\n" not in line
     assert "\r" not in line
     assert "\x1b" not in line
@@ -152,7 +161,29 @@ def test_github_commands_stay_on_their_line() -> None:
 @given(st.text())
 def test_no_captured_text_breaks_a_form(text: str) -> None:
     rows = folded(finding(text=text, path=text, channel=text))
-    minidom.parseString(junit.junit(rows, {}, registry.load(), "must", text))
-    [line] = github.github(rows)
+    minidom.parseString(junit.junit(rows, {}, registry.load(), "must", text, PLACES))
+    [line] = github.github(rows, PLACES)
     assert len(line.splitlines()) == 1
-    json.loads(json.dumps(sarif.sarif(rows, registry.load())))
+    json.loads(json.dumps(sarif.sarif(rows, registry.load(), PLACES)))
+
+
+def test_files_are_named_as_they_lie_in_the_repository(tmp_path: Path) -> None:
+    (tmp_path / "repo" / ".git").mkdir(parents=True)
+    capture = tmp_path / "repo" / "tests" / "my capture"
+    (capture / "journals").mkdir(parents=True)
+    root = repository(capture.parent, {})
+    assert root == tmp_path / "repo"
+    journal, line = model.Source(file="a.mrj", offset=7), model.Source(file="a.jsonl", line=1)
+    assert Places(capture, root).path(journal) == "tests/my capture/journals/a.mrj"
+    assert Places(capture, root).uri(journal) == "tests/my%20capture/journals/a.mrj"
+    assert Places(capture.parent / "a.jsonl", root).path(line) == "tests/a.jsonl"
+    outside = Places(tmp_path / "a.jsonl", root)
+    assert (outside.path(line), outside.inside(line)) == (f"{tmp_path}/a.jsonl", None)
+    assert outside.uri(line) == f"file://{tmp_path}/a.jsonl"
+
+
+def test_the_root_is_what_the_ci_checked_out(tmp_path: Path) -> None:
+    inner = tmp_path / "work" / "sub"
+    inner.mkdir(parents=True)
+    assert repository(inner, {"GITHUB_WORKSPACE": str(tmp_path / "work")}) == tmp_path / "work"
+    assert repository(inner, {"GITHUB_WORKSPACE": "/elsewhere"}) in (inner, *inner.parents)
