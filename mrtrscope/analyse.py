@@ -6,6 +6,7 @@ nothing is new, nothing of the analysis is even imported.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -16,7 +17,7 @@ from pathlib import Path
 
 from mrtrscope.store import schema
 from mrtrscope.store.connect import open_database
-from mrtrscope.store.place import Lock, Place
+from mrtrscope.store.place import Lock, NoPlace, Place
 from mrtrscope.store.reader import Store
 
 POLL = 0.02  # seconds between two looks at a lock that somebody else holds
@@ -27,6 +28,10 @@ Say = Callable[[str], None]
 
 class Unreadable(Exception):
     """The capture cannot be read; the text says what is wrong, where, and what to do."""
+
+
+class Unwritable(Unreadable):
+    """It can be read, but there is no place for its rows: something for the user to put right first."""
 
 
 def bring_up_to_date(
@@ -43,22 +48,46 @@ def bring_up_to_date(
     place = Place(capture)
     try:
         if update:
-            place.make()
+            place.make(say)
             _update(place, say)
         elif not _readable(place):
-            raise Unreadable(f"{capture}: analysed by another version; run it once without --no-update")
+            raise Unreadable(f"{capture}: not analysed by this version; run it once without --no-update")
         store = Store(open_database(place.database), capture, plain=plain)
     except SourceError as error:
         raise Unreadable(str(error)) from error
+    except NoPlace as error:
+        raise Unwritable(str(error)) from error
     except FileNotFoundError:
         raise Unreadable(f"{capture}: not analysed yet; run it once without --no-update") from None
     except sqlite3.DatabaseError as error:
-        raise Unreadable(f"{place.database}: {error}; remove it, it can be made anew") from error
+        raise Unwritable(f"{place.database}: {error}{_advice(error)}") from error
     except OSError as error:
         raise Unreadable(f"{error.filename or capture}: {error.strerror}") from error
     for line in store.trouble():
         say(line)
     return store
+
+
+def _advice(error: sqlite3.Error) -> str:
+    """What to do when SQLite could not do its work."""
+    full = getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_FULL
+    return "; make room there, then try again" if full else "; remove it, it can be made anew"
+
+
+def damaged(store: Store) -> str:
+    """Why rows cannot be shown, when something failed over them; "" when they are sound, and it was no fault of theirs.
+
+    Damaged ones are marked, so that they are made anew the next time.
+    """
+    from mrtrscope.store import sound
+
+    what = sound.damage(store)
+    if what:
+        place = Place(store.source)
+        store.close()
+        with contextlib.suppress(OSError, sqlite3.Error), open_database(place.database, write=True) as db:
+            db.conn.execute("delete from meta")
+    return what and f"{store.source}: its rows are damaged ({what}); the next command makes them anew"
 
 
 def _update(place: Place, say: Say) -> None:
@@ -78,22 +107,26 @@ def _update(place: Place, say: Say) -> None:
         if not is_current(place):
             from mrtrscope.analyser import Analyser
 
-            with Analyser(place) as analyser:
+            with Analyser(place, say) as analyser:
                 analyser.read()
 
 
 def _readable(place: Place) -> bool:
     """Whether the tables are those that this code reads."""
+    from mrtrscope.store import sound
+
     with open_database(place.database) as db:
-        found = db.conn.execute("select value from meta where key = 'schema'").fetchone()
-    return found is not None and found[0] == schema.versions()["schema"]
+        meta = sound.meta(db.conn, checkpoint=False)
+    return meta.get("schema") == schema.versions()["schema"]
 
 
 def is_current(place: Place) -> bool:
     """Whether this very code read these very files to their ends."""
+    from mrtrscope.store import sound
+
     try:
         with open_database(place.database) as db:
-            meta = dict(db.conn.execute("select key, value from meta where key <> 'checkpoint'").fetchall())
+            meta = sound.meta(db.conn, checkpoint=False)
     except (OSError, sqlite3.DatabaseError):
         return False
     versions = schema.versions()
@@ -103,9 +136,18 @@ def is_current(place: Place) -> bool:
 
 
 def look(capture: Path) -> str:
-    """The files that make up a capture, with size and time of change: the same means nothing new."""
+    """The files that make up a capture, with size and times of change: the same means nothing new."""
     paths = sorted((capture / "journals").glob("*.mrj")) if capture.is_dir() else [capture]
-    return json.dumps({path.name: [(stat := path.stat()).st_size, stat.st_mtime_ns] for path in paths})
+    return json.dumps({path.name: _looks(path) for path in paths})
+
+
+def _looks(path: Path) -> list[int]:
+    """Size and times of change of a file; empty for a link to nothing, and for one that is gone meanwhile."""
+    try:
+        seen = path.stat()
+    except OSError:
+        return []
+    return [seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns]
 
 
 def follow(capture: Path, parent: int | None = None, *, say: Say = lambda text: None) -> None:
@@ -117,13 +159,16 @@ def follow(capture: Path, parent: int | None = None, *, say: Say = lambda text: 
 
     stop = Stop(parent)
     place = Place(capture)
-    place.make()
+    try:
+        place.make(say)
+    except NoPlace as error:
+        raise Unwritable(str(error)) from error
     with Lock(place.lock) as lock:
         while not lock.take():
             if stop():
                 return
             time.sleep(POLL)
-        with Analyser(place) as analyser:
+        with Analyser(place, say) as analyser:
             while not analyser.follow(stop, lock.tell):
                 say(f"{capture}: analysing anew: {analyser.late}")
 

@@ -20,13 +20,14 @@ from typing import Any
 
 from sqlite_utils import Database
 
+from mrtrscope import marks
 from mrtrscope.analyse import look
 from mrtrscope.frames import Frame
 from mrtrscope.pipeline import Pipeline
 from mrtrscope.recorder import boot_id
 from mrtrscope.sources import open_source
 from mrtrscope.sources.base import SourceError
-from mrtrscope.store import schema
+from mrtrscope.store import schema, sound
 from mrtrscope.store.connect import open_database
 from mrtrscope.store.place import Place
 from mrtrscope.store.writer import Writer
@@ -42,15 +43,20 @@ SELDOM = 5.0  # and so many seconds
 
 
 class Analyser:
-    """late   why everything has to be made anew, "" while it need not"""
+    """late   why everything has to be made anew, "" while it need not
 
-    def __init__(self, place: Place) -> None:
+    `say` is told when what was there is of no use any more, and why.
+    """
+
+    def __init__(self, place: Place, say: Callable[[str], None] = lambda text: None) -> None:
         self.place = place
         self.late = ""
-        self._db = _open(place)
+        self._say = say
+        self._db = self._open()
         self._writer = Writer(self._db)
         self._pipeline: Pipeline
         self._meta = self._saved()
+        self._marks = marks.Marks()
         self._introduced: set[str] = set()
         self._last: Frame | None = None
         self._pending = 0  # frames fed since the last commit
@@ -74,6 +80,15 @@ class Analyser:
 
         tell   is told, again and again, the monotonic nanosecond before which everything written is in the rows
         """
+        self._compare()
+        goes_on = "checkpoint" in self._meta
+        try:
+            return self._follow(stop, tell)
+        except sound.ODD as error:
+            self._give_up(goes_on, error)
+            return False
+
+    def _follow(self, stop: Callable[[], bool], tell: Callable[[int], None]) -> bool:
         turned = time.monotonic()
         due = turned + LIVE_SECONDS
         behind = 0.0  # since when rows were written without asking what is open now; 0: the answer is theirs
@@ -108,20 +123,51 @@ class Analyser:
         return mono + self._last.t * 1000 - wall
 
     def _read_folder(self) -> None:
+        self._compare()
         while True:
-            seen = look(self.place.capture)
-            if _rewritten(str(self._meta.get("seen", "")), seen):
-                self._restart("a journal was changed or removed")
-            with self._timeline() as timeline:
-                _refuse_nothing(self.place.capture, timeline)
-                for frame in _undisturbed(timeline.read()):
-                    self._feed(frame, timeline)
-                    if self._pending >= BATCH:
-                        self._commit(timeline)
-                if not timeline.late:
-                    self._commit(timeline, present=True, save=True, seen=seen)
+            goes_on = "checkpoint" in self._meta
+            try:
+                if self._read_through(look(self.place.capture)):
                     return
+            except sound.ODD as error:
+                self._give_up(goes_on, error)
+
+    def _read_through(self, seen: str) -> bool:
+        """False when everything has to be made anew."""
+        with self._timeline() as timeline:
+            _refuse_nothing(self.place.capture, timeline)
+            for frame in _undisturbed(timeline.read()):
+                self._feed(frame, timeline)
+                if self._pending >= BATCH:
+                    self._commit(timeline)
+            if timeline.late:
                 self._restart(timeline.late)
+                return False
+            self._commit(timeline, present=True, save=True, seen=seen)
+        return True
+
+    def _compare(self) -> None:
+        """Look whether the files are those that the checkpoint was made of."""
+        if "checkpoint" not in self._meta:
+            return
+        try:
+            why = marks.changed(self.place.capture / "journals", json.loads(self._meta["files"]))
+        except sound.ODD as error:
+            self._give_up(True, error)
+            return
+        if why:
+            self._anew(f"{self.place.capture}: {why} since it was read")
+
+    def _give_up(self, goes_on: bool, error: Exception) -> None:
+        """What went wrong after going on from a checkpoint may have come of it: then everything is made anew. Anew it
+        must not go wrong."""
+        if not goes_on or not sound.of_content(error):
+            raise error
+        self._anew(f"{self.place.database}: cannot be gone on with ({type(error).__name__}: {error})")
+
+    def _anew(self, why: str) -> None:
+        self._say(f"{why}; everything is made anew.")
+        self._restart(why)
 
     def _read_file(self) -> None:
         """A file is read as a whole whenever it changed."""
@@ -138,12 +184,22 @@ class Analyser:
             self._write({"seen": seen, "trouble": json.dumps(source.trouble)}, present=True, save=True)
 
     def _saved(self) -> dict[str, Any]:
-        """What the database says of itself; nothing when other code made it."""
-        if "meta" not in self._db.table_names():
-            return {}
-        meta = dict(self._db.conn.execute("select key, value from meta").fetchall())
-        same = all(meta.get(part) == version for part, version in schema.versions().items())
-        return meta if same else {}
+        """What the database says of itself; nothing when other code made it, or it is damaged."""
+        versions = schema.versions()
+        try:
+            if not self._db.conn.execute("select 1 from sqlite_master limit 1").fetchone():
+                return {}
+            rows = self._db.conn.execute("select key, value from meta where key <> 'checkpoint'").fetchall()
+            if any(dict(rows).get(part) != version for part, version in versions.items()):
+                return {}
+            meta = sound.meta(self._db.conn)
+        except sqlite3.DatabaseError as error:
+            if not sound.of_content(error):
+                raise
+            meta = {}
+        if not meta:
+            self._say(f"{self.place.database}: damaged; everything is made anew.")
+        return meta
 
     def _timeline(self) -> Timeline:
         """The capture's journals, from where the checkpoint stands; without a sound one, from their beginning."""
@@ -158,18 +214,29 @@ class Analyser:
                 with self._writer.transaction():
                     self._writer.rewind()
                 return timeline
-            except (ValueError, KeyError, TypeError):
-                pass  # what cannot be read is made anew
+            except sound.ODD as error:
+                self._give_up(True, error)
         timeline = Timeline(self.place.capture)
         self._begin(_salt({name: header.raw for name, header in timeline.headers.items()}))
         return timeline
 
     def _begin(self, salt: bytes) -> None:
         """Empty tables and a new pipeline."""
-        with self._writer.transaction():
-            self._writer.reset({"salt": salt})
+        try:
+            self._empty(salt)
+        except sqlite3.DatabaseError as error:
+            if not sound.of_content(error):
+                raise
+            self._db.close()
+            self._db = self._replaced()
+            self._writer = Writer(self._db)
+            self._empty(salt)
         self._pipeline = Pipeline(self._writer.memory, salt)
         self._introduced, self._meta, self._pending = set(), {}, 0
+
+    def _empty(self, salt: bytes) -> None:
+        with self._writer.transaction():
+            self._writer.reset({"salt": salt})
 
     def _restart(self, why: str) -> None:
         """Forget the checkpoint, so that the next `_timeline` begins anew."""
@@ -193,6 +260,7 @@ class Analyser:
         if save or due:
             meta["checkpoint"] = self._pipeline.snapshot()
             meta["positions"] = json.dumps([timeline.positions(), sorted(self._introduced)])
+            meta["files"] = json.dumps(self._marks.of(timeline))
             self._cost = time.monotonic() - before
         self._write(meta, present=present, save=save or due)
         if save or due:
@@ -207,26 +275,32 @@ class Analyser:
             if now is not None:
                 self._writer.write_present(now)
             if save:
-                self._writer.save()
+                meta["marks"] = self._writer.save()
+                meta["sum"] = sound.total(meta)
             self._writer.set_meta(meta)
         self._pending = 0
 
+    def _open(self) -> Database:
+        """The database for writing. One that is damaged goes, with all that belongs to it."""
+        db = None
+        try:
+            db = open_database(self.place.database, write=True)
+            db.table_names()
+        except sqlite3.DatabaseError as error:
+            if db is not None:
+                db.close()
+            if not sound.of_content(error):
+                raise  # no room, no right: nothing that removing it would mend
+            self._say(f"{self.place.database}: damaged ({error}); everything is made anew.")
+            db = self._replaced()
+        return db
 
-def _open(place: Place) -> Database:
-    """The database for writing. One that is damaged goes, with all that belongs to it."""
-    db = None
-    try:
-        db = open_database(place.database, write=True)
-        db.table_names()
-    except sqlite3.OperationalError:
-        raise  # no room, no right: nothing that removing it would mend
-    except sqlite3.DatabaseError:
-        if db is not None:
-            db.close()
-        for ending in ("", "-wal", "-shm"):
-            place.database.with_name(place.database.name + ending).unlink(missing_ok=True)
-        db = open_database(place.database, write=True)
-    return db
+    def _replaced(self) -> Database:
+        """A new database in place of one that is beyond use."""
+        for path in self.place.files():
+            if path != self.place.lock:
+                path.unlink(missing_ok=True)
+        return open_database(self.place.database, write=True)
 
 
 def _salt(headers: dict[str, dict[str, Any]]) -> bytes:
@@ -256,15 +330,6 @@ def _refuse_nothing(capture: Path, timeline: Timeline) -> None:
     if not timeline.headers:
         with open_source(capture):  # says why
             raise SourceError(f"{capture}: its journals came while it was looked at; try again")
-
-
-def _rewritten(before: str, now: str) -> bool:
-    """Whether a journal that was read is gone, or is not what it was: they only ever grow."""
-    files = json.loads(now)
-    return any(
-        name not in files or files[name][0] < size or (files[name][0] == size and files[name][1] != changed)
-        for name, (size, changed) in (json.loads(before) if before else {}).items()
-    )
 
 
 def _trouble(timeline: Timeline) -> list[str]:

@@ -10,9 +10,11 @@ Nothing here can tell bytes that a disk changed inside a payload, nor, behind a 
 payload that looks like a record from a record. No peer can cause the damage that would take.
 """
 
+import errno
 import json
 import os
 import re
+import stat
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -27,6 +29,7 @@ __all__ = [
 BLOCK = 1 << 18
 HEADER_LIMIT = 1 << 16
 CLOCK_TICK = 10_000  # microseconds by which a file's time may be behind
+NO_FILE = "no file, but a folder, a pipe, a socket or a device"
 GAP_MAX = 1 << 20  # longer damage is told in pieces, so that it need not be held in memory
 
 _RECORD = re.compile(
@@ -111,9 +114,21 @@ def is_journal(start: bytes) -> bool:
 def read_header(path: str | os.PathLike[str]) -> Header:
     """The first line of a journal. NotAJournal when it is none, OSError when it cannot be read."""
     path = os.fspath(path)
-    with open(path, "rb", buffering=0) as file:
-        start = file.read(HEADER_LIMIT) or b""
+    fd = open_regular(path)
+    try:
+        start = os.read(fd, HEADER_LIMIT)
+    finally:
+        os.close(fd)
     return parse_header(path, start)
+
+
+def open_regular(path: str) -> int:
+    """A file to read from. OSError for what is none: a pipe in its place would be waited for, without end."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise OSError(errno.EINVAL, NO_FILE, path)
+    return fd
 
 
 def parse_header(path: str, start: bytes) -> Header:
@@ -162,7 +177,7 @@ class Reader:
         An empty list is no end. OSError when the file cannot be read.
         """
         if self._fd < 0:
-            self._fd = os.open(self.header.path, os.O_RDONLY | os.O_CLOEXEC)
+            self._fd = open_regular(self.header.path)
         want = max(block, self._need - len(self._rest))
         more = os.pread(self._fd, want, self.offset + len(self._rest))
         if more:

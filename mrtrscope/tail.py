@@ -7,6 +7,7 @@ left. `timeline` joins several of these.
 """
 
 from bisect import bisect_left
+from collections.abc import Iterator
 
 from mrtrscope.frames import GAP, Frame
 from mrtrscope.journal import Damage, Header, Reader
@@ -44,6 +45,8 @@ class Position:
     @classmethod
     def from_list(cls, values: list[int]) -> "Position":
         offset, number, newest, t, *skip = values
+        if not all(type(value) is int and 0 <= value < FOREVER for value in values):
+            raise ValueError("no position")
         return cls(offset, number, newest, t, tuple(skip))
 
 
@@ -94,6 +97,12 @@ class Tail:
     @property
     def torn(self) -> int:
         return self._reader.torn
+
+    def read_files(self) -> Iterator[tuple[str, int]]:
+        """Its files, and how many bytes of each were read."""
+        for part, following in zip(self.parts[: self._index], self.parts[1:], strict=False):
+            yield part.path, following.base - part.base
+        yield self.path, self._reader.offset
 
     def add_part(self, header: Header) -> None:
         if all(part.path != header.path for part in self.parts):

@@ -109,6 +109,11 @@ class Timeline:
         """Journals that end within a record, and how many bytes of it there are."""
         return {name: tail.torn for name, tail in self._tails.items() if tail.torn}
 
+    def read_files(self) -> Iterator[tuple[str, int]]:
+        """The files of the journals, and how many bytes of each were read."""
+        for tail in self._tails.values():
+            yield from tail.read_files()
+
     @property
     def headers(self) -> dict[str, Header]:
         """The first line of every journal, by its name."""
@@ -156,10 +161,9 @@ class Timeline:
             if size == self._refused.get(path, 0):
                 return None  # being made, or known to be none
             header = read_header(path)
-        except FileNotFoundError:
-            return None
         except OSError as e:
-            self.problems[path] = f"{path}: {e.strerror}"
+            if os.path.islink(path) or not isinstance(e, FileNotFoundError):
+                self.problems[path] = f"{path}: {e.strerror}; what it holds is missing here"
             return None
         except NotAJournal as e:
             self.problems[path] = str(e)

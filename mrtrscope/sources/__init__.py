@@ -17,7 +17,7 @@ import zlib
 from pathlib import Path
 from typing import IO, Any
 
-from mrtrscope.journal import is_journal
+from mrtrscope.journal import NO_FILE, is_journal
 from mrtrscope.sources.base import Source, SourceError
 
 __all__ = ["Source", "SourceError", "open_source"]
@@ -37,6 +37,8 @@ def open_source(path: str | os.PathLike[str]) -> Source:
     try:
         if place.is_dir():
             return _folder(place)
+        if not place.is_file() and place.exists():
+            raise SourceError(f"{place}: {NO_FILE}. {_FORMS}")
         start = _start(place)
         return _file(place, start)
     except FileNotFoundError:

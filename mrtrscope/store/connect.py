@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal, Self, overload
 if TYPE_CHECKING:
     from sqlite_utils import Database
 
+ENDINGS = ("-wal", "-shm", "-journal")  # what SQLite keeps beside a database
 BUSY_SECONDS = 30.0
 CACHE_KIB = 8192
 
@@ -51,6 +52,10 @@ def open_database(path: Path, *, write: bool = False) -> Database | Reading:
     os.close(fd)
     if not regular:
         raise OSError(errno.EINVAL, "no regular file", str(path))
+    for ending in ENDINGS:  # these SQLite opens itself, and follows links
+        beside = f"{path}{ending}"
+        if os.path.lexists(beside) and not stat.S_ISREG(os.lstat(beside).st_mode):
+            raise OSError(errno.EINVAL, "no regular file", beside)
     connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, cached_statements=256)
     try:
         connection.execute("pragma trusted_schema = off")

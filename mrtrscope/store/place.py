@@ -2,7 +2,8 @@
 
 A capture folder has its rows inside, in `scope.db`. A file (a journal by itself, a transcript, a flow file) may be
 read-only and may lie in a folder that is none of ours: its rows are in the cache, under a name made of its path, and so
-are those of a folder that cannot be written to.
+are those of a folder that cannot be written to. Where the cache cannot be written to either, they are in a temporary
+folder, which goes with the process.
 
 The holder of the lock writes into the lock file how far it is: "everything written before this monotonic nanosecond is
 in the rows". Those who wait for it need not wait until a live analyser ends.
@@ -10,15 +11,25 @@ in the rows". Those who wait for it need not wait until a live analyser ends.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import os
+import stat
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
 
+from mrtrscope.store.connect import ENDINGS
+
 DATABASE, LOCK = "scope.db", "analysis.lock"
+NO_RIGHT = (errno.EACCES, errno.EPERM, errno.EROFS)
 FORGET_AFTER = 30 * 86_400  # seconds after which rows in the cache that nobody asked for are removed
+
+
+class NoPlace(Exception):
+    """Rows can be written nowhere, or something in their place cannot be removed; the text says what to do."""
 
 
 class Place:
@@ -27,7 +38,7 @@ class Place:
     def __init__(self, capture: Path) -> None:
         self.capture = capture
         self.inside = (capture / "journals").is_dir() and os.access(capture, os.W_OK)
-        self.folder = capture if self.inside else cache() / _name(capture)
+        self.folder = capture if self.inside else _elsewhere(capture)
 
     @property
     def database(self) -> Path:
@@ -37,13 +48,84 @@ class Place:
     def lock(self) -> Path:
         return self.folder / LOCK
 
-    def make(self) -> None:
-        """Make the folder in the cache, and look for others that nobody needs any more."""
-        if not self.inside and not self.folder.is_dir():
-            self.folder.mkdir(0o700, parents=True, exist_ok=True)
-            _forget(self.folder.parent)
-        elif not self.inside:
-            os.utime(self.folder)
+    def make(self, say: Callable[[str], None] = lambda text: None) -> None:
+        """See that rows can be written, if need be elsewhere; NoPlace when they cannot.
+
+        In the cache: make the folder, and look for others that nobody needs any more.
+        """
+        if self.inside and not self._takes(say):
+            self.inside, self.folder = False, _elsewhere(self.capture)
+        if self.inside:
+            return
+        try:
+            if not self.folder.is_dir():
+                self.folder.mkdir(0o700, parents=True, exist_ok=True)
+                _forget(self.folder.parent)
+            else:
+                os.utime(self.folder)
+            usable = self._takes(say)
+        except OSError:
+            usable = False
+        if not usable:
+            self.folder = _temporary(self.capture, say)
+            self._takes(say)
+
+    def _takes(self, say: Callable[[str], None]) -> bool:
+        """Whether the folder takes database and lock. What is in their place and is no file is removed: a capture may
+        come from somebody else, and SQLite would follow a link."""
+        for path in self.files():
+            try:
+                mode = path.lstat().st_mode
+            except OSError:
+                continue
+            if stat.S_ISDIR(mode):
+                raise NoPlace(f"{path}: a folder, where a file of mine belongs; move it away")
+            if not stat.S_ISREG(mode):
+                try:
+                    path.unlink()
+                except OSError:
+                    return False
+                say(f"{path}: was no file, and was removed; it is made anew.")
+        try:
+            for path in (self.lock, self.database):
+                os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
+        except OSError as error:
+            if error.errno not in NO_RIGHT:
+                raise
+            return False
+        return True
+
+    def files(self) -> Iterator[Path]:
+        """All that may be there of a database, and the lock."""
+        for name in (LOCK, DATABASE, *(DATABASE + ending for ending in ENDINGS)):
+            yield self.folder / name
+
+
+_made: dict[str, Path] = {}  # capture -> its temporary folder
+
+
+def _elsewhere(capture: Path) -> Path:
+    """The folder for a capture that cannot have its rows inside."""
+    return _made.get(_name(capture)) or cache() / _name(capture)
+
+
+def _temporary(capture: Path, say: Callable[[str], None]) -> Path:
+    """A folder that goes with this process; NoPlace when there is no room for one."""
+    import atexit
+    import shutil
+    import tempfile
+
+    try:
+        made = Path(tempfile.mkdtemp(prefix="mrtrscope-"))
+    except OSError as error:
+        raise NoPlace(
+            f"{capture}: neither it, nor {cache()}, nor a temporary folder can be written to ({error.strerror}); "
+            "set TMPDIR or XDG_CACHE_HOME to a folder that can"
+        ) from error
+    atexit.register(shutil.rmtree, made, ignore_errors=True)
+    _made[_name(capture)] = made
+    say(f"{cache()} cannot be written to: what is worked out of {capture} is not kept for the next time.")
+    return made
 
 
 def cache() -> Path:
@@ -62,7 +144,7 @@ def _forget(root: Path) -> None:
     for folder in root.iterdir():
         try:
             if len(folder.name) == 32 and time.time() - folder.stat().st_mtime > FORGET_AFTER:
-                for name in (DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm", LOCK):
+                for name in (DATABASE, *(DATABASE + ending for ending in ENDINGS), LOCK):
                     (folder / name).unlink(missing_ok=True)
                 folder.rmdir()
         except OSError:

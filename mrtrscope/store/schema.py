@@ -152,6 +152,7 @@ PARTS = {
         "journal.py",
         "tail.py",
         "timeline.py",
+        "marks.py",
         "sources",
         "wire",
         "link",

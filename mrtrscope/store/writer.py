@@ -108,11 +108,12 @@ class Writer:
         if self.memory.waiting >= WAITING:
             self.memory.flush()
 
-    def save(self) -> None:
-        """The rows and what the linker remembers belong to the checkpoint that the caller writes now."""
+    def save(self) -> str:
+        """The rows and what the linker remembers belong to the checkpoint that the caller writes now, with these marks
+        of how far they go."""
         self.db.conn.execute("update tested set saved = n")
         marks = {name: ranks.next_id() - 1 for name, ranks in self._ranks.items() if name != "operations"}
-        self.set_meta({"marks": json.dumps(marks | {"remembered": self.memory.save()})})
+        return json.dumps(marks | {"remembered": self.memory.save()})
 
     def rewind(self) -> None:
         """Take back the rows that are ahead of the checkpoint.
