@@ -71,7 +71,7 @@ def drive(
             recording, server, journal=journal, headers=headers, only=only, edits=changes, answers=from_where,
             ignore=ignore, speed=speed, credentials=credentials_go(recording, server, headers), timeout=timeout,
         )  # fmt: skip
-        driven = run_until_told(driver.run())
+        driven = run_until_told(driver.run(), server)
     return _print(driven, form, capture)
 
 

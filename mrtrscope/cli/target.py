@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from mrtrscope.cli.common import CannotRead, say
+from mrtrscope.cli.common import USAGE, CannotRead, say
 
 if TYPE_CHECKING:
     from mrtrscope.replay import Recording
@@ -92,8 +92,18 @@ def loaded(capture: Path, channel: str | None, only: tuple[str, ...]) -> Recordi
     return Recording(chosen, recording.trouble, recording.scrubbed)
 
 
-def run_until_told[T](work: Coroutine[Any, Any, T]) -> T:
-    """Run it; SIGTERM ends it in good order, as ctrl-c does, with the exit code of one that a signal ended."""
+class NoServer(click.ClickException):
+    """There is nothing to play to (exit code 2)."""
+
+    exit_code = USAGE
+
+
+def run_until_told[T](work: Coroutine[Any, Any, T], server: str | list[str]) -> T:
+    """Run it; SIGTERM ends it in good order, as ctrl-c does, with the exit code of one that a signal ended.
+
+    NoServer when it finds none.
+    """
+    from mrtrscope.replay.client import Unreachable
 
     async def told() -> T:
         task = asyncio.current_task()
@@ -105,6 +115,21 @@ def run_until_told[T](work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run(told())
     except asyncio.CancelledError:
         raise click.exceptions.Exit(128 + signal.SIGTERM) from None
+    except Unreachable as error:
+        raise NoServer(_nobody(server, str(error))) from None
+
+
+def _nobody(server: str | list[str], why: str) -> str:
+    """That there is no server, why, and what to do next, in one line."""
+    from mrtrscope.views.escape import terminal
+    from mrtrscope.views.redact import Redactor
+
+    why = terminal(Redactor().text(why))
+    if isinstance(server, str):
+        return f"no server at {server.partition('?')[0]}: {why}. Start it, or give another --target."
+    if why.startswith("cannot be started"):
+        return f"{server[0]} {why}. Say behind -- how the server is started."
+    return f"{server[0]}: {why}. It answered nothing; try the command by itself first."
 
 
 def credentials_go(recording: Recording, server: str | list[str], headers: dict[str, str]) -> bool:

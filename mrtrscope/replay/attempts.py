@@ -1,92 +1,32 @@
-"""What a probe does wrong, one thing an attempt, each with the rule that says what the server should do. Pure.
-
-An attempt changes a retry that is right, or the first request; it returns "" or why it cannot be made here.
+"""What a probe does wrong with a state and with answers, one thing an attempt, each with the rule that says what the
+server should do. Pure. `ATTEMPTS` has these and those of `attempts_request`, in the order in which they are made.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
-import copy
 import json
 from collections.abc import Callable
 from typing import Any
 
-from mrtrscope.link.facts import META_CAPABILITIES, META_CLIENT_INFO
 from mrtrscope.replay.answers import ELICIT
+from mrtrscope.replay.attempt import (
+    ACCEPT,
+    ASK_AGAIN,
+    ATTEMPTS,
+    HANDLE,
+    NOT_GO_ON,
+    NOT_TAKE,
+    REFUSE,
+    TELL,
+    Attempt,
+    Retry,
+    attempt,
+)
 from mrtrscope.replay.plan import altered
 
-# What the server should do with it; `probe_judge` knows what keeps and what breaks each.
-ACCEPT, REFUSE, NOT_GO_ON, ASK_AGAIN, HANDLE, NOT_TAKE, TELL, BAD_REQUEST, NOT_ASK, SAME = (
-    "go on", "refuse it", "not go on", "ask again", "cope with it", "not take it for an answer", "(its own choice)",
-    "answer 400 with -32020", "not ask", "do the same",
-)  # fmt: skip
-
-
-class Retry:
-    """A retry as it is about to be sent; attempts change it.
-
-    body, headers   the message, and HTTP headers beside the usual ones (an empty value takes one away)
-    first           the first request, about to be sent when the attempt is on that (`on_first`), else as sent
-    questions       what was asked             other   (name, arguments) of another tool, None: none known
-    http            whether the server is one on HTTP           as_headers   those of another principal
-    wait            seconds to let pass before it is sent       apart        whether it goes over another connection
-    twice           whether it is sent again after it was answered
-    """
-
-    def __init__(self, body: dict[str, Any], first: dict[str, Any], questions: dict[str, Any]) -> None:
-        self.body = body
-        self.first = first
-        self.questions = questions
-        self.headers: dict[str, str] = {}
-        self.other: tuple[str, dict[str, Any]] | None = None
-        self.http = False
-        self.as_headers: dict[str, str] = {}
-        self.wait = 0.0
-        self.apart = False
-        self.twice = False
-
-    @property
-    def params(self) -> dict[str, Any]:
-        params: dict[str, Any] = self.body["params"]
-        return params
-
-    @property
-    def state(self) -> Any:
-        return self.params.get("requestState")
-
-    @property
-    def answers(self) -> dict[str, Any]:
-        found = self.params.get("inputResponses")
-        return found if type(found) is dict else {}
-
-
-class Attempt:
-    """`name` for the table, `does` in words, `rule` that is tried, `want` one of the above, `change` what to do."""
-
-    def __init__(
-        self, name: str, does: str, rule: str, want: str, change: Callable[[Retry], str], on_first: bool
-    ) -> None:
-        self.name = name
-        self.does = does
-        self.rule = rule
-        self.want = want
-        self.change = change
-        self.on_first = on_first
-
-
-ATTEMPTS: dict[str, Attempt] = {}
 TAMPERED = "mrtr/tampered-state-rejected"
-
-
-def attempt(
-    name: str, does: str, *, rule: str, want: str, on_first: bool = False
-) -> Callable[[Callable[[Retry], str]], Callable[[Retry], str]]:
-    def add(change: Callable[[Retry], str]) -> Callable[[Retry], str]:
-        ATTEMPTS[name] = Attempt(name, does, rule, want, change, on_first)
-        return change
-
-    return add
 
 
 def _with_state(change: Callable[[str], str | None], why: str = "") -> Callable[[Retry], str]:
@@ -166,7 +106,8 @@ def other_tool(retry: Retry) -> str:
             if retry.other is None
             else "the server issued no state"
         )
-    retry.params["name"], retry.params["arguments"] = retry.other
+    retry.params["name"], retry.params["arguments"], answers = retry.other
+    retry.params["inputResponses"] = answers | retry.answers
     return ""
 
 
@@ -184,25 +125,6 @@ def other_arguments(retry: Retry) -> str:
             retry.params["arguments"] = {**arguments, name: changed}
             return ""
     return "it has no argument that could be changed"
-
-
-@attempt("other-principal", "the retry with --as", rule="mrtr/state-bound-to-principal", want=REFUSE)
-def other_principal(retry: Retry) -> str:
-    if not retry.http:
-        return "there are no principals on stdio"
-    retry.headers.update(retry.as_headers)
-    return "" if retry.as_headers else "say who with --as"
-
-
-@attempt(
-    "other-connection",
-    "the retry over another connection or process",
-    rule="mrtr/retry-self-contained",
-    want=ACCEPT,
-)
-def other_connection(retry: Retry) -> str:
-    retry.apart = True
-    return ""
 
 
 @attempt("answer-missing", "one answer left out", rule="mrtr/missing-answer-reasked", want=ASK_AGAIN)
@@ -273,52 +195,6 @@ def _forms(retry: Retry) -> list[str]:
     ]
 
 
-@attempt("undeclared", "a first request that declares no capability", on_first=True,
-         rule="mrtr/input-request-capability-declared", want=NOT_ASK)  # fmt: skip
-def undeclared(retry: Retry) -> str:
-    meta = _meta(retry.first)
-    if META_CAPABILITIES not in meta:
-        return "the recorded client declared none"
-    meta[META_CAPABILITIES] = {}
-    return ""
+import mrtrscope.replay.attempts_request  # noqa: E402, F401  behind the others, in the table too
 
-
-@attempt("other-client-name", "a first request of a client of another name", on_first=True,
-         rule="meta/client-info-not-behavioural", want=SAME)  # fmt: skip
-def other_client_name(retry: Retry) -> str:
-    meta = _meta(retry.first)
-    if META_CLIENT_INFO not in meta:
-        return "the recorded client gave no name"
-    meta[META_CLIENT_INFO] = {"name": "mrtrscope-probe", "version": "0"}
-    return ""
-
-
-def _meta(message: dict[str, Any]) -> dict[str, Any]:
-    """`_meta` of a message, a copy that is in it now."""
-    params = message.get("params")
-    meta = params.get("_meta") if type(params) is dict else None
-    if type(params) is not dict or type(meta) is not dict:
-        return {}
-    params["_meta"] = copy.deepcopy(meta)
-    found: dict[str, Any] = params["_meta"]
-    return found
-
-
-@attempt("header-apart", "Mcp-Name says another name than the body", rule="http/standard-mismatch-rejected",
-         want=BAD_REQUEST)  # fmt: skip
-def header_apart(retry: Retry) -> str:
-    retry.headers["Mcp-Name"] = "mrtrscope-other"
-    return "" if retry.http else "there are no headers on stdio"
-
-
-@attempt("method-apart", "Mcp-Method says another method than the body", rule="http/standard-mismatch-rejected",
-         want=BAD_REQUEST)  # fmt: skip
-def method_apart(retry: Retry) -> str:
-    retry.headers["Mcp-Method"] = "tools/list"
-    return "" if retry.http else "there are no headers on stdio"
-
-
-@attempt("same-id", "the retry under the id of the first request", rule="mrtr/new-request-id", want=TELL)
-def same_id(retry: Retry) -> str:
-    retry.body["id"] = retry.first["id"]
-    return ""
+__all__ = ["ATTEMPTS", "Attempt", "Retry"]

@@ -23,9 +23,10 @@ class Reply:
     message   the response, None when there was none       status   of HTTP, None on stdio
     headers   of the HTTP answer, names in lower case      notes    notifications before the response, in order
     error     why there is no response, in words, else ""
+    gone      whether that is because there is no server (any more)
     """
 
-    __slots__ = ("error", "headers", "message", "notes", "status")
+    __slots__ = ("error", "gone", "headers", "message", "notes", "status")
 
     def __init__(self) -> None:
         self.message: dict[str, Any] | None = None
@@ -33,10 +34,20 @@ class Reply:
         self.headers: dict[str, str] = {}
         self.notes: list[dict[str, Any]] = []
         self.error = ""
+        self.gone = False
+
+
+class Unreachable(Exception):
+    """There is no server: it cannot be started or connected to, or is gone before it answered anything."""
 
 
 class Connection(Protocol):
-    """See the top of this module. `asked` answers a server's own request of 2025-11-25 and before."""
+    """See the top of this module. `asked` answers a server's own request of 2025-11-25 and before.
+
+    minted   headers by which the server tells this connection or session again: Mcp-Session-Id, Cookie
+    """
+
+    minted: dict[str, str]
 
     async def request(
         self, message: dict[str, Any], *, headers: dict[str, str] | None = None, note: Note | None = None,

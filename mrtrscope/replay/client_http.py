@@ -33,6 +33,8 @@ class HttpConnection:
         self._left: set[asyncio.Future[Any]] = set()
         self.session = ""
         self.version = ""
+        self.minted: dict[str, str] = {}
+        self._cookies: dict[str, str] = {}
 
     async def request(
         self, message: dict[str, Any], *, headers: dict[str, str] | None = None, note: Note | None = None,
@@ -44,6 +46,7 @@ class HttpConnection:
     async def fetch(self, request: HTTPRequest, answered: asyncio.Event) -> None:
         """Until the answer ended; a stream that stays open after its response is left to itself."""
         fetching: asyncio.Future[Any] = asyncio.ensure_future(self._client.fetch(request, raise_error=False))
+        fetching.add_done_callback(self._let_go)
         told: asyncio.Future[Any] = asyncio.ensure_future(answered.wait())
         await asyncio.wait({fetching, told}, return_when=asyncio.FIRST_COMPLETED)
         told.cancel()
@@ -52,7 +55,6 @@ class HttpConnection:
             fetching.result()
         else:
             self._left.add(fetching)
-            fetching.add_done_callback(self._let_go)
 
     def _let_go(self, fetching: asyncio.Future[Any]) -> None:
         self._left.discard(fetching)
@@ -78,6 +80,15 @@ class HttpConnection:
             if self.session:
                 headers["Mcp-Session-Id"] = self.session
         return {k: v for k, v in (headers | self._headers | (more or {})).items() if v != ""}
+
+    def mint(self, name: str, value: str) -> None:
+        """The server named the session, or set a cookie."""
+        if name == "mcp-session-id":
+            self.session = self.minted["Mcp-Session-Id"] = value
+        elif name == "set-cookie":
+            cookie, _, content = value.partition(";")[0].partition("=")
+            self._cookies[cookie.strip()] = content.strip()
+            self.minted["Cookie"] = "; ".join(f"{k}={v}" for k, v in self._cookies.items())
 
     async def notify(self, message: dict[str, Any], headers: dict[str, str] | None = None) -> None:
         """Post a notification or response; what the server says to it is recorded and passed over."""
@@ -123,11 +134,13 @@ class _Post:
         try:
             await owner.fetch(request, self._answered)
             self._end("server")
-        except HTTPTimeoutError:
+        except HTTPTimeoutError as error:
             reply.error = f"no response within {timeout:g} s"
+            reply.gone = "connecting" in str(error)
             self._end("client", reply.error)
         except (HTTPStreamClosedError, HTTPClientError, OSError) as error:
             reply.error = _words(error)
+            reply.gone = reply.status is None
             self._end("server" if reply.status else "upstream", reply.error)
         if self._body:
             self._take(bytes(self._body))
@@ -150,7 +163,8 @@ class _Post:
             self._reply.status = int(status)
             self._reply.headers = {name.lower(): value for name, value in pairs}
             self._owner.posts.head(self._number, int(status), reason, pairs)
-            self._owner.session = self._reply.headers.get("mcp-session-id", self._owner.session)
+            for name, value in pairs:
+                self._owner.mint(name.lower(), value)
 
     def _came(self, chunk: bytes) -> None:
         self._owner.posts.data(self._number, chunk)

@@ -17,6 +17,8 @@ from mrtrscope.wire.lines import LineSplitter
 
 BLOCK = 1 << 16
 GRACE = 2.0  # seconds that a child gets to end by itself, and again after SIGTERM
+LAST_WORDS = 1 << 12  # bytes of its stderr that are kept to say why it ended
+LATE = 0.5  # seconds that the rest of its stderr may take once it ended
 
 
 class _Waiting:
@@ -33,7 +35,10 @@ class _Waiting:
 
 
 class StdioConnection:
-    """See `client.Connection`. `ended` says why there will be no more answers, "" while there may be."""
+    """See `client.Connection`.
+
+    ended   why there will be no more answers, "" while there may be      said   the end of the child's stderr
+    """
 
     def __init__(self, command: list[str], journal: Journal | None, number: int = 0) -> None:
         self._command = command
@@ -44,6 +49,8 @@ class StdioConnection:
         self._waiting: dict[str, _Waiting] = {}
         self._readers: list[asyncio.Task[None]] = []
         self.ended = ""
+        self.said = b""
+        self.minted: dict[str, str] = {}
 
     async def start(self) -> None:
         """Start the child; OSError when there is no such command."""
@@ -61,7 +68,7 @@ class StdioConnection:
         """Send a request; the reply when its response came, the child ended, or `timeout` seconds passed."""
         reply = Reply()
         if self.ended:
-            reply.error = self.ended
+            reply.error, reply.gone = self.ended, True
             return reply
         key = id_text(message.get("id", ABSENT)) or ""
         waiting = self._waiting[key] = _Waiting(reply, _token(message), note, asked)
@@ -98,6 +105,7 @@ class StdioConnection:
             for line in splitter.feed(chunk):
                 await self._take(line.data)
         code = await self._child.wait()
+        await asyncio.wait(self._readers[1:], timeout=LATE)
         self.ended = f"the server ended with exit code {code}"
         what = b'{"code": %d}' % code
         if code < 0:
@@ -107,7 +115,7 @@ class StdioConnection:
         if self._journal is not None:
             self._journal.append(f"{self._number}z", EXIT, time.monotonic_ns(), what)
         for waiting in self._waiting.values():
-            waiting.reply.error = self.ended
+            waiting.reply.error, waiting.reply.gone = self.ended, True
             if not waiting.done.done():
                 waiting.done.set_result(None)
 
@@ -115,6 +123,7 @@ class StdioConnection:
         assert self._child is not None
         assert self._child.stderr is not None
         while chunk := await self._child.stderr.read(BLOCK):
+            self.said = (self.said + chunk)[-LAST_WORDS:]
             if self._journal is not None:
                 self._journal.append(f"{self._number}e", DATA, time.monotonic_ns(), chunk)
 

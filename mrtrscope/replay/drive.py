@@ -14,7 +14,7 @@ from typing import Any
 from mrtrscope.link.facts import CANCELLED
 from mrtrscope.recorder import Journal
 from mrtrscope.replay.answering import Answers, Unanswered
-from mrtrscope.replay.client import Connection, Reply
+from mrtrscope.replay.client import Connection, Reply, Unreachable
 from mrtrscope.replay.compare import Difference, differences, questions_of
 from mrtrscope.replay.lanes import INITIALIZE, Lanes, Order, greeted
 from mrtrscope.replay.plan import Edit, States, headers_of, operations, request_of
@@ -89,7 +89,7 @@ class Driver:
         self._tasks: dict[str, str] = {}
 
     async def run(self) -> list[Driven]:
-        """Play everything; what came of each operation, in order of the recording."""
+        """Play everything; what came of each operation, in order of the recording. Unreachable: there is no server."""
         plan = list(self._plan.items())
         spans = [(steps[0].exchange.t, max(_end(step) for step in steps)) for _, steps in plan]
         order = Order(spans)
@@ -108,6 +108,8 @@ class Driver:
         try:
             async with asyncio.TaskGroup() as group:
                 tasks = [group.create_task(play(n, op, steps)) for n, (op, steps) in enumerate(plan)]
+        except* Unreachable as several:
+            raise several.exceptions[0] from None
         finally:
             await self._lanes.close()
         return [task.result() for task in tasks]
@@ -165,7 +167,8 @@ class Driver:
             return {**recorded_answer, "id": question["id"]}
 
         headers = headers_of(step, body, self._credentials)
-        return await connection.request(body, headers=headers, asked=asked, timeout=self._timeout)
+        reply = await connection.request(body, headers=headers, asked=asked, timeout=self._timeout)
+        return self._lanes.heard(connection, reply)
 
     async def _request(self, step: Step, replies: dict[Step, Reply]) -> dict[str, Any]:
         body = request_of(step, self._lanes.next_id(), self._edits)

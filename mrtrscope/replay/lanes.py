@@ -12,14 +12,17 @@ from typing import Any
 
 from mrtrscope.link.facts import META_VERSION
 from mrtrscope.recorder import Journal
-from mrtrscope.replay.client import Connection, connect
+from mrtrscope.replay.client import Connection, Reply, Unreachable, connect
 from mrtrscope.replay.recording import Recording, Step
 
 INITIALIZE = "initialize"
 
 
 class Lanes:
-    """target   a URL, or the command of a server        headers   sent with every HTTP request"""
+    """target   a URL, or the command of a server        headers   sent with every HTTP request
+
+    Until the server said something for the first time, that there is none is an Unreachable: nothing can be played.
+    """
 
     def __init__(
         self, recording: Recording, target: str | list[str], journal: Journal | None, headers: dict[str, str]
@@ -31,6 +34,7 @@ class Lanes:
         self._locks: dict[str, asyncio.Lock] = {}
         self._numbers = itertools.count()
         self._ids = itertools.count(1)
+        self._heard = False
         self._hello = next((s for s in recording.steps if s.exchange.method == INITIALIZE), None)
 
     def next_id(self) -> int:
@@ -42,7 +46,7 @@ class Lanes:
         lane = lane_of(step)
         async with self._locks.setdefault(lane, asyncio.Lock()):
             if lane not in self._open:
-                connection = await connect(self._target, self._journal, self._headers, next(self._numbers))
+                connection = await self._connect()
                 self._open[lane] = connection
                 if step.exchange.method != INITIALIZE and META_VERSION not in step.exchange.request.meta:
                     await self._shake_hands(connection)
@@ -50,16 +54,32 @@ class Lanes:
 
     async def another(self, step: Step) -> Connection:
         """A connection of its own, a process of its own on stdio; whoever asks has to close it."""
-        connection = await connect(self._target, self._journal, self._headers, next(self._numbers))
+        connection = await self._connect()
         if META_VERSION not in step.exchange.request.meta:
             await self._shake_hands(connection)
         return connection
+
+    async def _connect(self) -> Connection:
+        try:
+            return await connect(self._target, self._journal, self._headers, next(self._numbers))
+        except OSError as error:
+            if self._heard:
+                raise
+            raise Unreachable(f"cannot be started: {error.strerror or error}") from error
+
+    def heard(self, connection: Connection, reply: Reply) -> Reply:
+        """Look at what came of a request; Unreachable when there is no server and never was."""
+        if self._heard or not reply.gone:
+            self._heard = True
+            return reply
+        said = getattr(connection, "said", b"").decode("utf-8", "replace").strip().splitlines()
+        raise Unreachable(reply.error + (f", and said: {said[-1].strip()[:200]}" if said else ""))
 
     async def _shake_hands(self, connection: Connection) -> None:
         if self._hello is None:
             return  # the recorded client spoke without one, so do we
         body = copy.deepcopy(self._hello.exchange.request.body)
-        reply = await connection.request({**body, "id": self.next_id()}, timeout=30)
+        reply = self.heard(connection, await connection.request({**body, "id": self.next_id()}, timeout=30))
         if reply.message is None or "result" not in reply.message:
             raise ConnectionError(reply.error or "the server refused the handshake")
         await greeted(connection, reply.message)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from mrtrscope.replay import attempts as table
-from mrtrscope.replay.attempts import Attempt, Retry
+from mrtrscope.replay import attempt as table
+from mrtrscope.replay.attempt import Attempt, Retry
 from mrtrscope.replay.client import Reply
 from mrtrscope.replay.compare import differences, questions_of
 
@@ -21,11 +21,17 @@ LONG = 86_400.0  # seconds after which a state that is still good is certainly n
 
 
 class Baseline:
-    """How the operation goes when nothing is wrong: what the server asks, and what it says to the right retry."""
+    """How the operation goes when nothing is wrong: what the server asks a fresh call, what it asks before the retry,
+    and what it says to that."""
 
-    def __init__(self, asked: dict[str, Any], right: dict[str, Any]) -> None:
+    def __init__(self, fresh: dict[str, Any], asked: dict[str, Any], right: dict[str, Any]) -> None:
+        self.fresh = fresh
         self.asked = asked
         self.right = right
+
+    def works(self, reply: Reply) -> bool:
+        """Whether a retry in which nothing is wrong was taken, as the first such was, or to another end."""
+        return self.outcome(reply) in (ACCEPTED, OTHER)
 
     def outcome(self, reply: Reply) -> str:
         message = reply.message
@@ -40,10 +46,10 @@ class Baseline:
         if not differences(self.right, message):
             return ACCEPTED
         questions = questions_of(message)
-        if questions and not differences(self.asked, message):
-            return ASKED
-        if questions and questions.keys() <= questions_of(self.asked).keys():
-            return ASKED
+        for asked in (self.asked, self.fresh):
+            again = not differences(asked, message) or questions.keys() <= questions_of(asked).keys()
+            if questions and again:
+                return ASKED
         return OTHER
 
 
@@ -59,14 +65,13 @@ def judge(attempt: Attempt, outcome: str, reply: Reply, baseline: Baseline, retr
             BROKEN,
             f"refused with HTTP {reply.status} and {code}" if refused else "the body was served all the same",
         )
-    if want == table.SAME:
-        found = differences(baseline.asked, reply.message) if reply.message is not None else []
-        if outcome == SILENT:
-            return UNSURE, "no answer"
-        return (BROKEN, f"another answer, at {found[0].path}") if found else (KEPT, "")
     if want == table.NOT_ASK:
-        asks = bool(reply.message is not None and questions_of(reply.message))
-        return (BROKEN, "asked though nothing was declared") if asks else (KEPT, "")
+        if reply.message is None:
+            return UNSURE, "no answer came"
+        if questions_of(reply.message):
+            return BROKEN, "asked though nothing was declared"
+        later = attempt.on == table.RETRY and not questions_of(baseline.right)
+        return KEPT, "there was nothing left to ask" if later and outcome != REFUSED else ""
     if attempt.name == "after-a-wait" and outcome == ACCEPTED:
         words = f"still good after {retry.wait:g} s"
         return (BROKEN if retry.wait >= LONG else UNSURE), words
@@ -101,6 +106,12 @@ VERDICTS: dict[str, dict[str, tuple[str, str]]] = {
         REFUSED: (KEPT, ""), ASKED: (KEPT, ""), CRASHED: (KEPT, "refused as an internal error"),
         ACCEPTED: (BROKEN, "it went on as with a good answer"),
         OTHER: (UNSURE, "it went on, to another end, as after a refusal perhaps"), SILENT: (BROKEN, "no answer came"),
+    },
+    table.ONCE: {
+        ACCEPTED: (KEPT, "taken for a new request, as it may be once the first is answered"),
+        REFUSED: (KEPT, "refused, which is an answer"), CRASHED: (BROKEN, "crashed"),
+        OTHER: (UNSURE, "it went on, to another end"), SILENT: (BROKEN, "no answer came"),
+        ASKED: (BROKEN, "the first request was answered again, not this one"),
     },
     table.TELL: {
         REFUSED: (KEPT, ""), ACCEPTED: (UNSURE, "taken; whether it may be is the server's to know"),

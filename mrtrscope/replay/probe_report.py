@@ -25,13 +25,18 @@ def text(tried: list[Tried], width: int | None = None, colours: bool = False) ->
         Column("attempt"), Column("verdict"), Column("the server", least=16), Column("should"),
         Column("rule", least=12, spare=1), Column("", least=10),
     ]  # fmt: skip
-    for _, group in itertools.groupby(tried, key=lambda one: (one.op, one.name)):
+    for _, group in itertools.groupby(tried, key=lambda one: (one.op, one.name, one.round)):
         rows = list(group)
-        yield paint(f"{rows[0].op} {rows[0].name}", "bold", colours)
+        yield paint(heading(rows[0].op, rows[0].name, rows[0].round), "bold", colours)
         yield from table(heads, (_row(one, redactor) for one in rows), width, colours)
         yield ""
     counted = Counter(one.verdict for one in tried)
     yield ", ".join(f"{counted[verdict]} {verdict}" for verdict in (KEPT, BROKEN, UNSURE, NOT_MADE)) + "."
+
+
+def heading(op: str, name: str, round: int) -> str:
+    """What an attempt is made on, in words."""
+    return f"{op} {name}, round {round}" if round else name
 
 
 def _row(one: Tried, redactor: Redactor) -> list[Cell]:
@@ -53,7 +58,8 @@ def as_json(tried: list[Tried]) -> dict[str, Any]:
     return {
         "attempts": [
             {
-                "op": one.op, "name": one.name, "attempt": one.attempt.name, "does": one.attempt.does,
+                "op": one.op, "name": one.name, "round": one.round, "attempt": one.attempt.name,
+                "does": one.attempt.does,
                 "should": one.attempt.want, "rule": one.attempt.rule, "level": level(one.attempt.rule),
                 "did": redactor.text(one.did), "verdict": one.verdict, "why": redactor.text(one.why),
             }

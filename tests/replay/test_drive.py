@@ -120,22 +120,54 @@ def test_a_server_that_no_longer_asks_leaves_the_retry_unsent(tmp_path: Path) ->
     assert rounds[1]["why"] == "the server did not ask in the round before"
 
 
-def test_a_dead_server_is_red_with_its_reason(tmp_path: Path, purchase: Path) -> None:
-    cases = [
-        (["--target", f"http://127.0.0.1:{free_port()}/mcp"], "Connection refused"),
-        (["--", PYTHON, "-c", "raise SystemExit(3)"], "the server ended with exit code 3"),
-        (["--", "no-such-command-anywhere"], "no connection to the server: No such file or directory"),
-        (
-            ["--timeout", "0.5", "--", PYTHON, "-c", "import sys; sys.stdin.read()"],
-            "no response within 0.5 s",
-        ),
-    ]
-    for number, (options, why) in enumerate(cases):
-        got = driven(purchase, tmp_path / str(number), *options)
-        firsts = {one["rounds"][0]["why"] for one in got["operations"]}
-        assert set(verdicts(got).values()) == {"failed"}
-        assert firsts == {why}
-        assert not got["ok"]
+DEAD = [
+    (["--target", "http://127.0.0.1:{port}/mcp"], "Connection refused. Start it, or give another --target."),
+    (
+        ["--", PYTHON, "-c", "raise SystemExit(3)"],
+        "the server ended with exit code 3. It answered nothing; try the command by itself first.",
+    ),
+    (
+        ["--", PYTHON, "-c", "raise ValueError('Bearer sk-live-0123456789abcdef0123')"],
+        "the server ended with exit code 1, and said: ValueError: ‹hidden 1›",
+    ),
+    (
+        ["--", "no-such-command-anywhere"],
+        "no-such-command-anywhere cannot be started: No such file or directory. Say behind -- how the server",
+    ),
+]
+
+
+@pytest.mark.parametrize("verb", [("replay", "drive"), ("probe", "server")], ids=" ".join)
+@pytest.mark.parametrize(("options", "why"), DEAD, ids=["refused", "exit", "traceback", "missing"])
+def test_a_server_that_is_not_there_is_one_line(
+    tmp_path: Path, purchase: Path, verb: tuple[str, str], options: list[str], why: str
+) -> None:
+    filled = [word.replace("{port}", str(free_port())) for word in options]
+    done = mrtrscope(*verb, purchase, "--capture", tmp_path, *filled)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert done.stderr.startswith("Error: ")
+    assert why in done.stderr
+    assert "0123456789abcdef" not in done.stderr
+
+
+def test_a_server_that_is_silent_is_red_with_its_reason(tmp_path: Path, purchase: Path) -> None:
+    got = driven(purchase, tmp_path, "--timeout", "0.5", "--", PYTHON, "-c", "import sys; sys.stdin.read()")
+    assert set(verdicts(got).values()) == {"failed"}
+    assert {one["rounds"][0]["why"] for one in got["operations"]} == {"no response within 0.5 s"}
+
+
+def test_a_server_that_dies_later_is_red_with_its_reason(tmp_path: Path, purchase: Path) -> None:
+    """It answers one request."""
+    code = (
+        "import json, sys\n"
+        "id = json.loads(sys.stdin.readline())['id']\n"
+        "print(json.dumps({'jsonrpc': '2.0', 'id': id, 'result': {'resultType': 'complete'}}), flush=True)\n"
+        "raise SystemExit(4)\n"
+    )
+    got = driven(purchase, tmp_path, "--", PYTHON, "-c", code)
+    whys = [one["rounds"][0]["why"] for one in got["operations"]]
+    assert (whys[0], set(whys[1:])) == ("", {"the server ended with exit code 4"})
+    assert not got["ok"]
 
 
 def test_one_operation_with_edits(tmp_path: Path, purchase: Path) -> None:

@@ -39,11 +39,14 @@ SEALED = {
     "answer-off-schema": BROKEN,  # ["neither"] is as good as true to a tool that does not look
     "answer-decline": KEPT,
     "answer-cancel": KEPT,
+    "without-session": NOT_MADE,
     "undeclared": BROKEN,  # the tool asks whatever the client declared
-    "other-client-name": KEPT,
+    "undeclared-on-retry": KEPT,  # there is nothing left to ask
     "header-apart": NOT_MADE,
     "method-apart": NOT_MADE,
-    "same-id": UNSURE,
+    "same-id": KEPT,
+    "other-client-name": KEPT,
+    "task-of-another": UNSURE,  # there is no task
 }
 PLAIN = SEALED | {
     "state-changed": BROKEN,
@@ -125,14 +128,14 @@ def test_a_breach_is_in_the_table_drawn_and_recorded(tmp_path: Path, purchase: P
     done = probe(purchase, tmp_path, *options, "--", *cashier("plain"))
     assert done.returncode == 1
     lines = done.stdout.splitlines()
-    assert lines[0].endswith("tools/call pay")
+    assert lines[0].endswith("tools/call pay, round 2")
     row = next(line for line in lines if line.startswith("other-tool"))
     assert "broken" in row
     assert "mrtr/state-bound-to-request (should)" in row
     assert "1 kept, 1 broken, 0 cannot tell, 0 not made." in lines
     picture = done.stdout.partition("other-tool: the state on another tool")[2]
     assert "requestState" in picture or "state" in picture
-    assert "2 attempts" in done.stderr or "1 attempts" in done.stderr
+    assert "1 to try, beginning with " in done.stderr
     listed = json.loads(mrtrscope("list", tmp_path, "--format", "json").stdout)["operations"]
     assert [op["channel"] for op in listed] == [Path(PYTHON).name] * len(listed)
     assert mrtrscope("show", tmp_path, listed[-1]["id"]).returncode == 0
@@ -140,8 +143,14 @@ def test_a_breach_is_in_the_table_drawn_and_recorded(tmp_path: Path, purchase: P
 
 @pytest.mark.live
 def test_a_server_that_does_not_work_is_not_judged(tmp_path: Path, purchase: Path) -> None:
-    options = ["--only", op_of(purchase, "pay"), "--format", "json"]
-    done = probe(purchase, tmp_path, *options, "--", PYTHON, "-c", "raise SystemExit(1)")
+    options = ["--only", f"{op_of(purchase, 'pay')},state-changed", "--format", "json"]
+    refuses = (
+        "import json, sys\n"
+        "for line in sys.stdin:\n"
+        "    error = {'code': -32603, 'message': 'out of order'}\n"
+        "    print(json.dumps({'jsonrpc': '2.0', 'id': json.loads(line)['id'], 'error': error}), flush=True)\n"
+    )
+    done = probe(purchase, tmp_path, *options, "--", PYTHON, "-c", refuses)
     assert verdicts(done) == {"as-recorded": UNSURE}
     assert done.returncode == 1
 
@@ -179,18 +188,20 @@ def test_destructive_tools_are_left_out_unless_named(purchase: Path) -> None:
     chosen, left = choose(recording, [erase])
     assert ([one.retry.name for one in chosen], left) == (["tools/call erase"], [])
     assert chosen[0].other is not None
-    assert chosen[0].other[0] == "pay"
+    assert chosen[0].other.name == "tools/call pay"
 
 
 def test_retries_with_something_wrong_are_no_model(tmp_path: Path) -> None:
     recording = Recording.load(SAMPLES / "sample-stdio")
     chosen, _ = choose(recording)
-    assert [(one.retry.op, one.retry.name) for one in chosen] == [
-        ("op3", "tools/call book_table"),
-        ("op4", "tools/call order_cake"),
-        ("op5", "prompts/get invitation"),
-        ("op6", "resources/read menu://spring"),
+    assert [(one.retry.op, one.retry.name, one.round) for one in chosen] == [
+        ("op3", "tools/call book_table", 2),
+        ("op4", "tools/call order_cake", 2),
+        ("op4", "tools/call order_cake", 3),
+        ("op5", "prompts/get invitation", 2),
+        ("op6", "resources/read menu://spring", 2),
     ]
+    assert [(one.retry.op, one.round) for one in choose(recording, round=3)[0]] == [("op4", 3)]
     assert choose(recording, ["op11", "op12", "op13"]) == ([], [])
 
 
@@ -202,7 +213,8 @@ def test_an_attempt_names_a_rule_and_changes_something_or_says_why_not(attempt: 
     from tests.replay.world import FORM
 
     retry = Retry(body, first, {"q": FORM})
-    retry.http, retry.as_headers, retry.wait, retry.other = True, {"Authorization": "x"}, 1.0, ("owe", {})
+    retry.http, retry.as_headers, retry.wait, retry.other = True, {"Authorization": "x"}, 1.0, ("owe", {}, {})
+    retry.minted = {"Mcp-Session-Id": "x"}
     before = json.dumps([retry.body, retry.first, retry.headers, retry.apart, retry.twice])
     assert attempt.change(retry) == ""
     after = json.dumps([retry.body, retry.first, retry.headers, retry.apart, retry.twice])
@@ -216,8 +228,8 @@ def test_a_dry_run_says_what_would_be_sent(tmp_path: Path, purchase: Path) -> No
     done = probe(purchase, tmp_path / "own", "--dry-run", "--attempt", "state-changed", "--", "server")
     assert done.returncode == 0
     assert [line.partition(" ")[2] for line in done.stdout.splitlines()] == [
-        "tools/call pay: state-changed: one character of the state changed; the server should refuse it",
-        "tools/call owe: state-changed: one character of the state changed; the server should refuse it",
+        "tools/call pay, round 2: state-changed: one character of the state changed; the server should refuse it",
+        "tools/call owe, round 2: state-changed: one character of the state changed; the server should refuse it",
     ]
     assert not (tmp_path / "own").exists()
 
