@@ -17,6 +17,7 @@ from typing import IO, Any
 import click
 
 from mrtrscope.cli.common import CLEAN, FINDINGS, colours, columns, epilog, format_option, print_lines, say
+from mrtrscope.cli.probe_names import list_option
 
 BROKEN, KEPT, UNSURE = "broken", "kept", "cannot tell"
 FINAL = ("no-result-type",)  # ways whose answer has to be taken for the final result
@@ -31,6 +32,7 @@ GRACE = 3.0  # seconds between SIGTERM and SIGKILL
     "mrtrscope probe client --listen 127.0.0.1:9000",
 ))  # fmt: skip
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
+@list_option("ways")
 @click.option(
     "--listen", metavar="HOST:PORT", help="Wait for clients instead of starting one; ctrl-c shows the report."
 )

@@ -104,7 +104,7 @@ def same_id(retry: Retry) -> str:
     return ""
 
 
-@attempt("other-client-name", "lists asked for under two client names in turn", on=SERVER,
+@attempt("other-client-name", "lists asked for under two client names", on=SERVER,
          rule="meta/client-info-not-behavioural", want=SAME)  # fmt: skip
 def other_client_name(retry: Retry) -> str:
     meta = _meta(retry.first)

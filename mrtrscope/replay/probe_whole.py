@@ -40,7 +40,7 @@ class Whole:
             tried.why = str(error)
 
     async def _named(self, tried: Tried) -> None:
-        """A list, asked for under one name and the other in turn: A, B, A, B."""
+        """A list, asked for under two names, A, B, B, A, so that a server that changes each time is not accused."""
         steps = [
             s for s in self._recording.firsts if s.exchange.method in LISTS and s.exchange.answer is not None
         ]
@@ -50,7 +50,7 @@ class Whole:
             replies: list[Reply] = []
             for n in range(4):
                 first = request_of(step, self._sender.next_id())
-                if n % 2 and (why := tried.attempt.change(Retry({"params": {}}, first, {}))):
+                if n in (1, 2) and (why := tried.attempt.change(Retry({"params": {}}, first, {}))):
                     tried.why = why
                     return
                 tried.id = first["id"]
@@ -60,11 +60,11 @@ class Whole:
                 return
 
     def _same(self, tried: Tried, method: str, answers: list[dict[str, Any] | None]) -> bool:
-        """Whether four answers to names in turn say that the name does not matter, and what they say otherwise."""
+        """Whether answers to the names A, B, B, A say that the name does not matter; `tried` has what they say."""
         if None in answers:
             tried.verdict, tried.why = UNSURE, f"no answer to {method}"
             return False
-        if differences(answers[0], answers[2]) or differences(answers[1], answers[3]):
+        if differences(answers[0], answers[3]) or differences(answers[1], answers[2]):
             tried.verdict, tried.why = UNSURE, f"{method} is answered otherwise each time, whatever the name"
             return False
         if found := differences(answers[0], answers[1]):
