@@ -46,7 +46,22 @@ def scene_of(
 ) -> Scene:
     """The scene of an operation; `redact` is shared by all pictures of one report, so that stand-ins agree."""
     options = options or Options()
-    return build(detail, redact=redact or Redactor(options.raw), unfold=options.unfold)
+    if redact is None:
+        redact = Redactor(options.raw)
+        _look_through(detail, redact)
+    return build(detail, redact=redact, unfold=options.unfold)
+
+
+def _look_through(detail: OperationDetail, redact: Redactor) -> None:
+    """Have a secret hidden that stands before the place where it is named."""
+    for round_ in (*detail.rounds, *detail.inner):
+        for said in (round_.request, round_.answer, *round_.notes):
+            if said is not None:
+                redact.value(said.body)
+    for said in detail.attached:
+        redact.value(said.body)
+    for hop in detail.hops:
+        _look_through(hop, redact)
 
 
 def render(scene: Scene, format: Format, options: Options | None = None) -> Iterator[bytes]:

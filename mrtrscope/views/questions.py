@@ -132,7 +132,11 @@ def _form(params: dict[str, Any], redact: Redactor, unfold: bool) -> list[Line]:
     needed = set(map(str, required)) if isinstance(required, list) else set()
     shown = list(fields.items())[: None if unfold else FIELDS]
     lines += [
-        Line("item", _field(spec, redact), visible(str(name)) + ("*" if name in needed else ""))
+        Line(
+            "item",
+            _field(redact.member(str(name), spec), redact),
+            visible(str(name)) + ("*" if name in needed else ""),
+        )
         for name, spec in shown
     ]
     return lines + _more(len(fields) - len(shown), "field")

@@ -42,7 +42,13 @@ _ASSIGNED: Final = re.compile(
 _SAID: Final = re.compile(r"""(?P<before>(?P<name>[\w-]{2,40})\\?["']?\s{0,3}[:=]\s{0,3}\\?["']?)""" + _GIVEN)
 _WHOLE: Final = re.compile(r"-?\d+")
 SHORTEST: Final = 5  # characters of a value that is looked for in other places
-REMEMBERED: Final = 200  # such values, the latest
+REMEMBERED: Final = 20_000  # such values, the first
+FEW: Final = 24  # values up to which each is looked for; among more only those whose first word is there
+_WORD: Final = re.compile(r"\w+")
+GIVEN_IN: Final = (
+    "arguments",
+    "content",
+)  # members whose members are what was given for the fields of a form
 
 
 @lru_cache(4096)
@@ -67,6 +73,10 @@ class Redactor:
             set()
         )  # short texts in which there is nothing to hide: most come again and again
         self._told: dict[str, re.Pattern[str]] = {}  # values hidden by name, which may stand elsewhere too
+        self._by_word: dict[
+            str, list[str]
+        ] = {}  # the same by their first word; "" for those that begin otherwise
+        self.fields: set[str] = set()  # names of form fields of which a schema says that they are secret
 
     def stand_in(self, value: str, why: str) -> str:
         """The stand-in of a value, the same each time."""
@@ -87,13 +97,16 @@ class Redactor:
 
     def learn(self, value: str, why: str) -> str:
         """The stand-in of a value that is secret by its name, and is hidden from now on wherever else it stands."""
-        if len(value) >= SHORTEST and value not in self._told:
+        if len(value) >= SHORTEST and value not in self._told and len(self._told) < REMEMBERED:
             # Not inside a longer word: "secret1" in "secret10" is another value.
             before, after = ("(?<!\\w)" * value[0].isalnum(), "(?!\\w)" * value[-1].isalnum())
             self._told[value] = re.compile(before + re.escape(value) + after)
+            word = _WORD.match(value)
+            whole = (
+                word is not None and value[0].isalnum() and (value[-1].isalnum() or word.end() < len(value))
+            )
+            self._by_word.setdefault(word[0] if word is not None and whole else "", []).append(value)
             self._clean.clear()
-            if len(self._told) > REMEMBERED:
-                del self._told[next(iter(self._told))]
         return self.stand_in(value, why)
 
     def text(self, text: str) -> str:
@@ -106,15 +119,23 @@ class Redactor:
         return shown
 
     def _text(self, text: str) -> str:
-        for value, pattern in self._told.items():
-            if value in text:
-                text = pattern.sub(self._numbers[value], text)
+        for value in self._standing_in(text):
+            text = self._told[value].sub(self._numbers[value], text)
         if len(text) < 8:
             return text
         text = _SECRET_VALUES.sub(lambda m: self.stand_in(m[0], "looks like a credential"), text)
         if "=" in text or "':" in text or '":' in text or '" :' in text:
             return _ASSIGNED.sub(self._assigned, text)
         return text
+
+    def _standing_in(self, text: str) -> list[str]:
+        """Values told before that may be in the text, the longest first."""
+        if len(self._told) <= FEW:
+            found = [value for value in self._told if value in text]
+        else:
+            words = {"", *_WORD.findall(text)} & self._by_word.keys()
+            found = [value for word in words for value in self._by_word[word] if value in text]
+        return sorted(found, key=len, reverse=True) if len(found) > 1 else found
 
     def prose(self, text: str) -> str:
         """Text that is no JSON (logs, broken messages): also what follows a name and a colon, `password: …`."""
@@ -142,10 +163,10 @@ class Redactor:
     def named(self, name: str, value: Any) -> Any:
         """The value of a member of this name: hidden as a whole when the name says so, else looked through."""
         if isinstance(value, (dict, list)):
-            return self.value(value, secret=is_secret_name(name))
-        return self.scalar(name, value, False)
+            return self.value(value, secret=is_secret_name(name) or name in self.fields)
+        return self.scalar(name, value, name in self.fields)
 
-    def value(self, value: Any, depth: int = 0, secret: bool = False) -> Any:
+    def value(self, value: Any, depth: int = 0, secret: bool = False, given: bool = False) -> Any:
         """A JSON value with everything secret in it replaced; what is deeper than 64 levels is left out."""
         if self.raw:
             return value
@@ -154,14 +175,26 @@ class Redactor:
         if depth > 64:
             return "…"
         if isinstance(value, dict):
-            return {self.text(str(k)): self._member(str(k), v, depth, secret) for k, v in value.items()}
+            hidden = self.fields if given else ()
+            return {
+                self.text(str(k)): self.member(str(k), v, depth, secret or k in hidden)
+                for k, v in value.items()
+            }
         return [self.value(v, depth + 1, secret) for v in value]
 
-    def _member(self, name: str, value: Any, depth: int, secret: bool) -> Any:
+    def member(self, name: str, value: Any, depth: int = 0, secret: bool = False) -> Any:
+        """The value of a member of this name, or the description of a form field of this name."""
         if isinstance(value, dict) and _is_schema(value):
-            return self.value(value, depth + 1, secret)  # a form field of that name, not its value
+            # A form field of that name, not its value.
+            told = value.get("format") == "password" or value.get("writeOnly") is True
+            if told:
+                self.fields.add(name)
+            shown = self.value(value, depth + 1, secret)
+            if (told or is_secret_name(name)) and "default" in value and isinstance(shown, dict):
+                shown["default"] = self.value(value["default"], depth + 2, True)
+            return shown
         if isinstance(value, (dict, list)):
-            return self.value(value, depth + 1, secret or is_secret_name(name))
+            return self.value(value, depth + 1, secret or is_secret_name(name), name in GIVEN_IN)
         return self.scalar(name, value, secret)
 
 

@@ -21,7 +21,9 @@ EACH = 20  # findings of one rule that are printed one by one
 SHOWN = 160  # cells of what was seen that are printed
 
 
-def operations(rows: Iterable[model.Operation], width: int | None, colours: bool) -> Iterator[str]:
+def operations(
+    rows: Iterable[model.Operation], width: int | None, colours: bool, nothing: str = ""
+) -> Iterator[str]:
     """One operation a line: when, channel, method, target, rounds, outcome, times, findings."""
     columns = [
         Column("id"), Column("when", spare=2), Column("channel", least=8, middle=True), Column("method", least=8),
@@ -30,7 +32,7 @@ def operations(rows: Iterable[model.Operation], width: int | None, colours: bool
         Column("total", right=True, spare=1), Column("findings", right=True),
     ]  # fmt: skip
     lines = table(columns, _by_day(rows, _operation), width, colours)
-    return _or_nothing(lines, "No operations: nothing was asked in this capture.")
+    return _or_nothing(lines, nothing or "No operations: nothing was asked in this capture.")
 
 
 def _worst(op: model.Operation) -> str:

@@ -10,7 +10,7 @@ import json
 import re
 from typing import Any, Final
 
-from mrtrscope.views.redact import KINDS, Redactor, is_secret_name
+from mrtrscope.views.redact import GIVEN_IN, KINDS, Redactor, is_secret_name
 from mrtrscope.views.ribbons import measured, shortened
 
 STATE: Final = "requestState"
@@ -22,12 +22,14 @@ class _Level:
     """An object or array that is open.
 
     hidden   everything in it is secret      opened   number of its first token
+    given    what was given for the fields of a form
     name     the member that a value would belong to; None: a name is what comes next
     """
 
-    __slots__ = ("hidden", "name", "object", "opened")
+    __slots__ = ("given", "hidden", "name", "object", "opened")
 
-    def __init__(self, object: bool, opened: int, hidden: bool) -> None:
+    def __init__(self, object: bool, opened: int, hidden: bool, given: bool = False) -> None:
+        self.given = given
         self.object = object
         self.opened = opened
         self.hidden = hidden
@@ -49,8 +51,9 @@ def rewritten(text: str, redact: Redactor) -> str:
         level = levels[-1]
         first = token[0]
         if first in "{[":
-            hidden = level.hidden or (n not in schemas and is_secret_name(level.name or ""))
-            levels.append(_Level(first == "{", n, hidden))
+            name = level.name or ""
+            hidden = _hidden(level, redact) or (n not in schemas and is_secret_name(name))
+            levels.append(_Level(first == "{", n, hidden, level.object and name in GIVEN_IN))
         elif first in "}]":
             levels.pop()
         elif first == ",":
@@ -61,6 +64,11 @@ def rewritten(text: str, redact: Redactor) -> str:
                 out += [text[done:start], new]
                 done = end
     return "".join([*out, text[done:]])
+
+
+def _hidden(level: _Level, redact: Redactor) -> bool:
+    """Whether a value that stands here is secret, whatever its name looks like."""
+    return level.hidden or (level.given and level.name in redact.fields)
 
 
 def _name(token: str, level: _Level, redact: Redactor) -> str | None:
@@ -82,7 +90,7 @@ def _value(token: str, level: _Level, redact: Redactor) -> str | None:
             value = token  # NaN spelled in some way, a number too wide
     if name == STATE and isinstance(value, str) and len(value) > 16:
         return json.dumps(f"{shortened(value)} ({measured(value)})", ensure_ascii=False)
-    shown = redact.scalar(name, value, level.hidden)
+    shown = redact.scalar(name, value, _hidden(level, redact))
     return None if shown == value else json.dumps(shown, ensure_ascii=False)
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, TextIO
 
 from mrtrscope import model
 from mrtrscope.store.reader import Store
 from mrtrscope.views import detail, templates
+from mrtrscope.views.ahead import learn
 from mrtrscope.views.escape import visible
 from mrtrscope.views.redact import Redactor
 from mrtrscope.views.report.choose import Choice
@@ -115,7 +117,7 @@ def _sections(
     made: list[dict[str, Any]] = []
     entries = Entry(redact)
     used = left = 0
-    for whole in detail.whole(store, operations):
+    for whole in detail.whole(store, operations, partial(learn, redact=redact)):
         entry, scene = entries.scene(whole)
         picture = mermaid.write(scene)
         room = len(picture) + sum(len(text) for one in entry["rounds"] for text in map(str, one.values()))

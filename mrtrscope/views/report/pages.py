@@ -14,12 +14,14 @@ import os
 import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, Final
 
 from mrtrscope import __version__
 from mrtrscope.store.reader import Store
 from mrtrscope.views import detail, templates, theme
+from mrtrscope.views.ahead import learn
 from mrtrscope.views.escape import visible
 from mrtrscope.views.redact import Redactor
 from mrtrscope.views.report import messages, timeline
@@ -107,7 +109,7 @@ def _collect(
     entries = Entry(redact)
 
     def scenes() -> Iterator[tuple[dict[str, Any], Any]]:
-        for whole in detail.whole(store, limited()):
+        for whole in detail.whole(store, limited(), partial(learn, redact=redact)):
             operation = whole[1]
             book.index.append(index_row(whole, redact))
             entry, scene = entries.scene(whole)

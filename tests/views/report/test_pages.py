@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from mrtrscope import analyse
+from mrtrscope.views.redact import Redactor
 from mrtrscope.views.report import pages
 from mrtrscope.views.report.choose import BadChoice, Choice, moment
 from mrtrscope.views.report.entry import numbers
@@ -127,6 +128,44 @@ def test_secrets_are_hidden_by_name_and_by_value(tmp_path: Path) -> None:
     first, second = (json.dumps(entry["ms"], ensure_ascii=False) for entry in entries)
     assert first.count("‹hidden 1›") == 2 and second.count("‹hidden 1›") == 1, "equal values, equal stand-ins"
     assert "value of password" in page and "looks like a credential" in page
+
+
+def test_what_is_secret_is_hidden_before_it_is_named_and_where_a_form_says_so(tmp_path: Path) -> None:
+    asks = {
+        "method": "elicitation/create",
+        "params": {"mode": "form", "message": "Say it", "requestedSchema": {"type": "object", "properties": {
+            "word": {"type": "string", "format": "password", "default": "open-sesame"},
+            "digits": {"type": "integer", "writeOnly": True}, "plain": {"type": "string"}}}},
+    }  # fmt: skip
+    call = {"name": "login", "arguments": {"note": "rose-99 and open-sesame come later", "word": "thistle"}}
+    given = {"q": {"action": "accept", "content": {"word": "iris-7", "digits": 4711, "plain": "daisy"}}}
+    asked = {"resultType": "input_required", "requestState": "s", "inputRequests": {"q": asks}}
+    done = {"resultType": "complete", "content": [], "structuredContent": {"token": "rose-99"}}
+    lines = [
+        ("c2s", {"id": 1, "method": "tools/call", "params": call}),
+        ("s2c", {"id": 1, "result": asked}),
+        ("c2s", {"id": 2, "method": "tools/call", "params": call | {"requestState": "s", "inputResponses": given}}),
+        ("s2c", {"id": 2, "result": done}),
+    ]  # fmt: skip
+    captures.journal(tmp_path / "capture", [
+        (n, dir, json.dumps({"jsonrpc": "2.0", **body}).encode()) for n, (dir, body) in enumerate(lines)
+    ]).close()  # fmt: skip
+    made(tmp_path / "capture", tmp_path / "report.html")
+    _, entries = islands(tmp_path / "report.html")
+    picture = mrtrscope("diagram", tmp_path / "capture", "op1", "--unfold").stdout
+    for text in (json.dumps(entries, ensure_ascii=False), picture):
+        assert [s for s in ("rose-99", "sesame", "iris", "4711", "thistle") if s in text] == []
+        assert "daisy" in text and "‹hidden" in text
+
+
+def test_many_secrets_are_hidden_wherever_they_stand() -> None:
+    redact = Redactor()
+    values = [f"{n:05}-tulip" for n in range(3000)] + ["$dollar-rose", "_under_score_"]
+    for value in values:
+        redact.named("password", value)
+    for value in values:
+        assert redact.text(f"it is {value}, is it not") == f"it is {redact.known(value)}, is it not"
+    assert redact.text("x00001-tulip 00001-tulips") == "x00001-tulip 00001-tulips"
 
 
 def test_raw_hides_nothing_and_says_so(tmp_path: Path) -> None:
