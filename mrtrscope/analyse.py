@@ -57,11 +57,11 @@ def bring_up_to_date(
         raise Unreadable(str(error)) from error
     except NoPlace as error:
         raise Unwritable(str(error)) from error
-    except FileNotFoundError:
-        raise Unreadable(f"{capture}: not analysed yet; run it once without --no-update") from None
     except sqlite3.DatabaseError as error:
         raise Unwritable(f"{place.database}: {error}{_advice(error)}") from error
     except OSError as error:
+        if not update and isinstance(error, FileNotFoundError):
+            raise Unreadable(f"{capture}: not analysed yet; run it once without --no-update") from None
         raise Unreadable(f"{error.filename or capture}: {error.strerror}") from error
     for line in store.trouble():
         say(line)

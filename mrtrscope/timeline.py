@@ -14,6 +14,7 @@ Timeline, that one goes on where this one stood.
 """
 
 import os
+import stat
 import time
 from collections.abc import Callable, Iterator
 from typing import Any, Self
@@ -157,8 +158,9 @@ class Timeline:
 
     def _header(self, path: str) -> Header | None:
         try:
-            size = os.path.getsize(path)
-            if size == self._refused.get(path, 0):
+            seen = os.stat(path)
+            size = seen.st_size
+            if size == self._refused.get(path, 0) and stat.S_ISREG(seen.st_mode):
                 return None  # being made, or known to be none
             header = read_header(path)
         except OSError as e:

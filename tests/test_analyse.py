@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import shutil
 import signal
+import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from mrtrscope import analyse, analyser
+from mrtrscope import analyse, analyser, cli
 from mrtrscope.analyse import Unreadable, bring_up_to_date
-from mrtrscope.store.place import Lock
+from mrtrscope.journal import NO_FILE
+from mrtrscope.store.place import Lock, cache
 from tests.captures import append, call, content, journal, now, recorded
-from tests.conftest import wait_until
+from tests.conftest import mrtrscope, wait_until
 
 
 def read(capture: Path, **options: Any) -> dict[str, Any]:
@@ -309,3 +315,169 @@ def test_two_readers_and_three_writers_at_once_lose_nothing(tmp_path: Path) -> N
         assert [m["id"] for m in found["messages"] if m["channel"] == f"srv{n}"] == list(range(total))
     assert all(counts == sorted(counts) for counts in seen), "rows never go away"
     assert afresh(tmp_path) == found
+
+
+# what is not as it was
+
+
+def replaced(path: Path, text: bytes, by: bytes) -> None:
+    """Another journal under the same name, larger than the one that was read."""
+    other = path.with_suffix(".new")
+    other.write_bytes(path.read_bytes().replace(text, by) + b"0i data 999999999 3\n{}\n\n")
+    other.replace(path)
+
+
+def test_a_journal_replaced_by_a_larger_one_is_not_taken_for_grown(tmp_path: Path) -> None:
+    """Another head, another end of what was read: each tells."""
+    lines = [(n, "c2s", call(n)) for n in range(200)]
+    journal(tmp_path, lines).close()
+    (path,) = (tmp_path / "journals").iterdir()
+    for text, by in ((b'"how": "wrap"', b'"how": "warp"'), (call(199), call(198))):
+        read(tmp_path)
+        replaced(path, text, by)
+        said: list[str] = []
+        found = read(tmp_path, say=said.append)
+        assert said == [f"{tmp_path}: {path.name} is changed since it was read; everything is made anew."]
+        assert found == afresh(tmp_path)
+
+
+def test_a_journal_replaced_while_nobody_looked_is_noticed_by_a_follower(tmp_path: Path) -> None:
+    journal(tmp_path, [(n, "c2s", call(n)) for n in range(9)]).close()
+    (path,) = (tmp_path / "journals").iterdir()
+    said: list[str] = []
+    for _ in range(2):
+        turns = iter([False])
+        with analyser.Analyser(analyse.Place(tmp_path), said.append) as one:
+            assert one.follow(lambda turns=turns: next(turns, True), lambda covered: None)
+        replaced(path, b'"pid":', b'"pod":')
+    assert said == [f"{tmp_path}: {path.name} is changed since it was read; everything is made anew."]
+    assert rows(tmp_path) == 9
+
+
+def test_a_copy_of_a_capture_is_gone_on_with(tmp_path: Path) -> None:
+    recorded(tmp_path / "a", requests=5)
+    before = read(tmp_path / "a")
+    shutil.copytree(tmp_path / "a", tmp_path / "b")
+    said: list[str] = []
+    assert read(tmp_path / "b", say=said.append) == before and said == []
+
+
+def test_a_journal_that_is_gone_costs_only_itself(tmp_path: Path) -> None:
+    journal(tmp_path, [(1, "c2s", call(1))], "one").close()
+    journal(tmp_path, [(2, "c2s", call(2))], "two").close()
+    assert len(read(tmp_path)["messages"]) == 2
+    (gone,) = (tmp_path / "journals").glob("*-one-*")
+    gone.unlink()
+    said: list[str] = []
+    assert [m["channel"] for m in read(tmp_path, say=said.append)["messages"]] == ["two"]
+    assert said == [f"{tmp_path}: {gone.name} is gone since it was read; everything is made anew."]
+    assert [m["channel"] for m in read(tmp_path, say=said.append)["messages"]] == ["two"] and len(said) == 1
+
+
+def test_what_cannot_be_read_among_the_journals_is_named_and_the_rest_is_read(tmp_path: Path) -> None:
+    journal(tmp_path, [(1, "c2s", call(1))]).close()
+    folder = tmp_path / "journals"
+    (folder / "link.mrj").symlink_to(tmp_path / "away.mrj")
+    os.mkfifo(folder / "pipe.mrj")
+    (folder / "sub.mrj").mkdir()
+    for _ in range(2):
+        said: list[str] = []
+        assert len(read(tmp_path, say=said.append)["messages"]) == 1
+        assert sorted(said) == [
+            f"{folder / name}: {why}; what it holds is missing here"
+            for name, why in (
+                ("link.mrj", os.strerror(errno.ENOENT)),
+                ("pipe.mrj", NO_FILE),
+                ("sub.mrj", NO_FILE),
+            )
+        ]
+
+
+@pytest.mark.parametrize("command", ["list", "check", "messages", "report", "export", "import"])
+def test_what_is_no_file_is_refused_and_not_waited_for(
+    tmp_path: Path, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # the name of a socket may not be long
+    os.mkfifo("pipe")
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.bind("socket")
+    for name in ("pipe", "socket", os.devnull):
+        ended = mrtrscope(command, name)
+        assert ended.returncode in (2, 3) if command == "import" else ended.returncode == 2
+        assert ended.stdout == "" and len(ended.stderr.strip().splitlines()) <= 2, ended.stderr
+        assert f"{name}: " in ended.stderr and "device" in ended.stderr
+
+
+# where nothing can be written
+
+
+@pytest.fixture
+def read_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], None]:
+    """Makes a folder such as one on a file system that is mounted read-only."""
+    real_open, real_access, real_mkdir = os.open, os.access, os.mkdir
+    folders: list[str] = []
+
+    def within(path: Any) -> bool:
+        return any(os.fspath(path).startswith(folder) for folder in folders)
+
+    def opens(path: Any, flags: int, *rest: Any, **more: Any) -> int:
+        if flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT) and within(path):
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS), path)
+        return real_open(path, flags, *rest, **more)
+
+    def makes(path: Any, *rest: Any, **more: Any) -> None:
+        if within(path):
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS), path)
+        real_mkdir(path, *rest, **more)
+
+    monkeypatch.setattr(os, "open", opens)
+    monkeypatch.setattr(os, "mkdir", makes)
+    monkeypatch.setattr(
+        os, "access", lambda path, mode: not (mode & os.W_OK and within(path)) and real_access(path, mode)
+    )
+    return lambda folder: folders.append(str(folder))
+
+
+@pytest.mark.parametrize("command", ["list", "check", "messages", "report", "diagram"])
+def test_a_capture_that_cannot_be_written_to_has_its_rows_elsewhere(
+    tmp_path: Path, read_only: Callable[[Path], None], capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    capture = tmp_path / "capture"
+    recorded(capture, requests=5)
+    there = sorted(capture.rglob("*"))
+    rest = (
+        ["op1"] if command == "diagram" else ["-o", str(tmp_path / "r.html")] if command == "report" else []
+    )
+    read_only(capture)
+    assert cli.run([command, str(capture), *rest]) in (0, 1)
+    assert capsys.readouterr().err.count("\n") <= (command == "report")
+    read_only(cache())
+    shutil.rmtree(cache())
+    assert cli.run([command, str(capture), *rest]) in (0, 1)
+    said = capsys.readouterr().err
+    assert said.count("is not kept for the next time.\n") == 1
+    assert sorted(capture.rglob("*")) == there
+
+
+def test_a_folder_that_only_seems_writable(tmp_path: Path, read_only: Callable[[Path], None],
+                                           monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+    """Rights say yes, the system says no."""
+    recorded(tmp_path / "c", requests=5)
+    before = read(tmp_path / "c")
+    for path in (tmp_path / "c").glob("*.*"):
+        path.unlink()
+    read_only(tmp_path / "c")
+    monkeypatch.setattr(os, "access", lambda path, mode: True)
+    said: list[str] = []
+    assert read(tmp_path / "c", say=said.append) == before and said == []
+
+
+def test_nowhere_to_write(tmp_path: Path, read_only: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch,
+                          capsys: pytest.CaptureFixture[str]) -> None:  # fmt: skip
+    recorded(tmp_path / "c", requests=5)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "c"))
+    read_only(tmp_path / "c")
+    read_only(cache())
+    assert cli.run(["list", str(tmp_path / "c")]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1 and "set TMPDIR or XDG_CACHE_HOME" in said

@@ -12,6 +12,7 @@ import sqlite3
 from typing import TYPE_CHECKING, Any
 
 from mrtrscope.store import schema
+from mrtrscope.store.names import split_key
 
 if TYPE_CHECKING:
     from mrtrscope.store.reader import Store
@@ -36,6 +37,22 @@ _KINDS: dict[type, tuple[str, ...]] = {
     str: ("text", "blob"),
     bytes: ("blob", "text", "integer"),
 }
+
+
+_NAMES = {"journal": "journals", "channel": "channels", "client": "clients"}  # column -> where its names are
+_MAY_LACK = {
+    "channels": ("transport", "modern", "legacy", "initialized", "story"),
+    "clients": ("transport", "address", "first"),
+    "messages": ("id_text", "method", "exchange", "operation", "oddities", "line", "flow", "event", "http", "status"),
+    "events": ("detail", "line", "flow", "event", "http"),
+    "exchanges": (
+        "operation", "answer", "cancel", "t_end", "asks", "grade", "link_to", "evidence", "candidates", "total",
+        "differences", "part",
+    ),
+    "operations": ("t_end", "server", "waiting", "within", "hop", "more"),
+    "findings": ("operation", "saw", "expected", "because", "line", "flow", "event"),
+    "one": ("before",),
+}  # fmt: skip
 
 
 def of_content(error: BaseException) -> bool:
@@ -108,11 +125,13 @@ def damage(store: Store) -> str:
             return str(fault[0]).splitlines()[0]
         for table, columns in schema.TABLES.items():
             for column, kind in columns.items():
-                allowed = ", ".join(f"'{name}'" for name in (*_KINDS[kind], "null"))
-                if conn.execute(
-                    f'select 1 from "{table}" where typeof("{column}") not in ({allowed}) limit 1'
-                ).fetchone():
-                    return f"{table}.{column} has values of another kind"
+                nothing = ("null",) if column in _MAY_LACK.get(table, ()) else ()
+                allowed = ", ".join(f"'{name}'" for name in (*_KINDS[kind], *nothing))
+                wrong = f'typeof("{column}") not in ({allowed})'
+                if column in _NAMES:
+                    wrong += f' or "{column}" not in (select id from {_NAMES[column]})'
+                if conn.execute(f'select 1 from "{table}" where {wrong} limit 1').fetchone():
+                    return f"{table}.{column} has values that make no sense"
         return _unreadable(store)
     except ODD as error:
         return f"{type(error).__name__}: {error}"
@@ -122,7 +141,10 @@ def _unreadable(store: Store) -> str:
     from mrtrscope.store.reader import Store as Full
 
     whole = Full(store.db, store.source)
-    for rows in (whole.messages(), whole.operations(), whole.findings(), whole.channels()):
+    for message in whole.messages():
+        for frame in message.frames:
+            split_key(frame)
+    for rows in (whole.operations(), whole.findings(), whole.channels()):
         for _ in rows:
             pass
     return ""

@@ -122,7 +122,11 @@ class Writer:
         than the checkpoint may say what came after it: they will be told the same again, as it was the truth.
         """
         row = self.db.conn.execute("select value from meta where key = 'marks'").fetchone()
-        marks = json.loads(row[0]) if row else {"messages": 0, "events": 0}
+        marks = json.loads(row[0]) if row else {"messages": 0, "events": 0, "remembered": 0}
+        if set(marks) != {"messages", "events", "remembered"} or not all(
+            type(mark) is int and mark >= 0 for mark in marks.values()
+        ):
+            raise ValueError("no marks of a checkpoint")
         self._forget()
         self.memory.rewind(marks.pop("remembered", 0))
         for table, column in (("operations", "id"), ("exchanges", "request")):
