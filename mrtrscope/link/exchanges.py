@@ -12,6 +12,7 @@ from mrtrscope.wire.events import Message
 def begin(request: Message) -> Exchange:
     """The exchange that a request begins; era, client, link and operation are still to be told."""
     exchange = Exchange()
+    exchange.key, exchange.t = request.key, request.t
     exchange.request, exchange.extra, exchange.notes, exchange.noted = request, [], [], 0
     exchange.dir, exchange.method = request.dir, request.method or ""
     exchange.http, exchange.peer = request.http, request.peer

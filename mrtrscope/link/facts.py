@@ -221,11 +221,13 @@ class Exchange:
     """
 
     __slots__ = (
-        "answer", "ask", "cancel", "capabilities", "client", "dir", "era", "extra", "http", "link", "method",
-        "noted", "notes", "operation", "part", "peer", "progress", "remarks", "request", "state", "stranger", "t_end",
-        "target", "tool", "twin", "version",
+        "answer", "ask", "cancel", "capabilities", "client", "dir", "era", "extra", "http", "key", "link", "method",
+        "noted", "notes", "operation", "part", "peer", "progress", "remarks", "request", "state", "stranger", "t",
+        "t_end", "target", "tool", "twin", "version",
     )  # fmt: skip
 
+    key: str
+    t: int
     request: Message
     answer: Message | None
     extra: list[Message]
@@ -252,14 +254,6 @@ class Exchange:
     tool: Tool | None
     operation: Operation
     part: str
-
-    @property
-    def key(self) -> str:
-        return self.request.key
-
-    @property
-    def t(self) -> int:
-        return self.request.t
 
     @property
     def arguments(self) -> Any:

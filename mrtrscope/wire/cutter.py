@@ -21,6 +21,8 @@ KEPT = 1 << 12  # bytes of a non-message that are kept
 BATCH_LIMIT = 100_000  # elements of one batch that are read
 FOLLOWERS = 1000  # values behind the first that are read from one text
 
+_NOTHING: dict[str, Any] = {}  # nobody changes it
+
 BEHIND = ("trailing-data", "behind another message in one text")
 
 _LENGTH_HEADER = re.compile(rb"\s*content-(?:length|type)\s*:", re.I)
@@ -133,7 +135,7 @@ def message(
     made = Message()
     made.journal = origin.journal
     made.offset = spot.offset
-    made.part = spot.part + part
+    made.move(spot.part + part)
     made.t = spot.t
     made.channel = origin.channel
     made.dir = origin.dir
@@ -152,7 +154,7 @@ def message(
 
 
 def fill(made: Message, body: Any, kind: str, oddities: jsonrpc.Oddities) -> None:
-    """Set what follows from the parsed value."""
+    """Set what follows from the parsed value, also when it is another than before."""
     made.body = body
     made.kind = kind
     if type(body) is dict:
@@ -162,7 +164,14 @@ def fill(made: Message, body: Any, kind: str, oddities: jsonrpc.Oddities) -> Non
         made.method = method if type(method) is str else None
         if type(id) is not str and jsonrpc.wide_id(id):
             oddities = (*oddities, ("wide-number", "/id"))
+        params, result, error = body.get("params"), body.get("result"), body.get("error")
+        made.params = params if type(params) is dict else _NOTHING
+        made.result = result if type(result) is dict else _NOTHING
+        made.error = error if type(error) is dict else _NOTHING
+        meta = made.params.get("_meta")
+        made.meta = meta if type(meta) is dict else _NOTHING
     else:
+        made.params = made.meta = made.result = made.error = _NOTHING
         made.id = ABSENT
         made.id_text = None
         made.method = None

@@ -6,7 +6,7 @@ a broken message is a `Message` with `oddities`, text that is no message is a `N
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 
 class _Absent:
@@ -146,12 +146,16 @@ class Event:
     place    where a transcript has it: {"line": n}, {"flow": n} or {"flow": n, "event": k}; None for a journal
     cut      True when bytes of it are missing from the capture
     edited   True when it was changed on the way by a person at the proxy: blamed on nobody
+
+    What is in `_derived` is worked out when it is first asked for, and a plain field from then on.
     """
 
     __slots__ = (
-        "channel", "cut", "dir", "edited", "http", "journal", "lane", "offset", "part", "peer", "place", "t",
+        "channel", "cut", "dir", "edited", "http", "journal", "key", "lane", "offset", "part", "peer", "place", "t",
     )  # fmt: skip
+    _derived: tuple[str, ...] = ("key",)
 
+    key: str
     journal: str
     offset: int
     part: int
@@ -165,9 +169,26 @@ class Event:
     cut: bool
     edited: bool
 
-    @property
-    def key(self) -> str:
-        return f"{self.journal}:{self.offset}.{self.part}" if self.part else f"{self.journal}:{self.offset}"
+    if not TYPE_CHECKING:  # or every misspelt field would be one
+
+        def __getattr__(self, name: str) -> Any:
+            if name == "key":
+                key = f"{self.journal}:{self.offset}"
+                self.key = f"{key}.{self.part}" if self.part else key
+                return self.key
+            raise AttributeError(f"{type(self).__name__} has no {name!r}")
+
+    def __snapshot__(self) -> dict[str, Any]:
+        """The fields that are not derived of others, for a checkpoint."""
+        names = [name for base in type(self).__mro__ for name in getattr(base, "__slots__", ())]
+        return {
+            name: getattr(self, name) for name in names if name not in self._derived and hasattr(self, name)
+        }
+
+    def move(self, part: int) -> None:
+        """It stands at another part of its place than was thought."""
+        self.part = part
+        self.key = f"{self.journal}:{self.offset}.{part}" if part else f"{self.journal}:{self.offset}"
 
     @property
     def order(self) -> tuple[int, str, int, int]:
@@ -185,6 +206,9 @@ class SseEvent:
         self.event = event
         self.id = id
         self.retry = retry
+
+
+_MEMBERS = frozenset({"params", "result", "error"})
 
 
 class Message(Event):
@@ -206,9 +230,15 @@ class Message(Event):
     batch     None, or (index, size, key of the first element): elements of a batch are messages of their own
     sse       the event that carried it, None otherwise
     frames    keys of the frames it was cut out of, in order
+    params, meta, result, error   what the body has of that name (`meta`: `_meta` of params) when that is an object,
+              else an empty dict (do not change them)
     """
 
-    __slots__ = ("batch", "body", "frames", "id", "id_text", "kind", "method", "oddities", "raw", "sse")
+    __slots__ = (
+        "batch", "body", "error", "frames", "id", "id_text", "kind", "meta", "method", "oddities", "params", "raw",
+        "result", "sse",
+    )  # fmt: skip
+    _derived = ("key", "params", "meta", "result", "error")
 
     kind: str
     body: Any
@@ -220,30 +250,24 @@ class Message(Event):
     batch: tuple[int, int, str] | None
     sse: SseEvent | None
     frames: tuple[str, ...]
+    params: dict[str, Any]
+    meta: dict[str, Any]
+    result: dict[str, Any]
+    error: dict[str, Any]
 
-    @property
-    def params(self) -> dict[str, Any]:
-        """params when it is an object, else an empty dict (do not change it)."""
-        params = self.body.get("params") if type(self.body) is dict else None
-        return params if type(params) is dict else {}
+    if not TYPE_CHECKING:
 
-    @property
-    def meta(self) -> dict[str, Any]:
-        """params._meta of a request or notification, else an empty dict (do not change it)."""
-        meta = self.params.get("_meta")
-        return meta if type(meta) is dict else {}
-
-    @property
-    def result(self) -> dict[str, Any]:
-        """result when it is an object, else an empty dict (do not change it)."""
-        result = self.body.get("result") if type(self.body) is dict else None
-        return result if type(result) is dict else {}
-
-    @property
-    def error(self) -> dict[str, Any]:
-        """error when it is an object, else an empty dict (do not change it)."""
-        error = self.body.get("error") if type(self.body) is dict else None
-        return error if type(error) is dict else {}
+        def __getattr__(self, name: str) -> Any:
+            if name in _MEMBERS:
+                found = self.body.get(name) if type(self.body) is dict else None
+            elif name == "meta":
+                found = self.params.get("_meta")
+            else:
+                return super().__getattr__(name)
+            if type(found) is not dict:
+                found = {}
+            setattr(self, name, found)
+            return found
 
     def __repr__(self) -> str:
         return f"Message({self.key} {self.dir} {self.kind} {self.method} id={self.id_text})"

@@ -75,10 +75,13 @@ class PipeLane:
         return found
 
     def _feed(self, frame: Frame, found: Made) -> None:
-        splitter = self._splitter
+        splitter, data = self._splitter, frame.data
         key = f"{frame.journal}:{frame.offset}"
         begin, before = frame.offset, splitter.pending
-        for line in splitter.feed(frame.data):
+        if not before and 0 < data.find(b"\n") + 1 == len(data) <= splitter.limit:  # one line, as is usual
+            self._line(data[:-1], len(data) - 1, Spot(frame.t, begin, 0, (key,), frame.place), found)
+            return
+        for line in splitter.feed(data):
             if before:
                 keys, place = (*self._keys, key), self._place
                 self._line(line.data, line.size, Spot(frame.t, self._begin, 0, keys, place), found)

@@ -140,7 +140,7 @@ class EventBody:
             return
         for made in read(origin, spot, data):
             if part < made.part and not self.track.exact:
-                made.part = self.track.place(event.begin)[1]
+                made.move(self.track.place(event.begin)[1])
             yield made
 
     def finish(self, t: int, origin: Origin, place: Place) -> Iterator[Signal]:

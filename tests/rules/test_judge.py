@@ -104,6 +104,7 @@ def test_a_batch_of_the_revision_that_had_them_is_ordinary() -> None:
     exchange = Exchange()
     exchange.version, exchange.era, exchange.link, exchange.method = "2025-03-26", "legacy", None, "ping"
     exchange.request = request = message({"method": "ping"}, batch=(0, 2, "j:0"))
+    exchange.key, exchange.t = request.key, request.t
     exchange.remarks = None
     exchange.operation = type("Op", (), {"key": "j:0"})()  # type: ignore[assignment]
     judge.on_message(request, "request", exchange, CHANNEL)

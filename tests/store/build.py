@@ -77,6 +77,7 @@ def exchange(
     request: Message, op: Operation, answer: Message | None = None, link: Link | None = None
 ) -> Exchange:
     x = Exchange()
+    x.key, x.t = request.key, request.t
     x.request, x.answer, x.operation, x.link = request, answer, op, link
     x.extra, x.notes, x.noted, x.dir, x.method, x.target = (
         [],

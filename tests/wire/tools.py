@@ -94,7 +94,7 @@ def told(event: Event, places: bool = True) -> dict[str, Any]:
                 value = "absent"
             shown[name] = value
     if not places:
-        for name in ("t", "offset", "part", "frames", "http", "batch"):
+        for name in ("t", "key", "offset", "part", "frames", "http", "batch"):
             shown.pop(name, None)
     return json.loads(json.dumps(shown, default=repr))  # type: ignore[no-any-return]
 
