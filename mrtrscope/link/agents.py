@@ -2,12 +2,12 @@
 
 Two forms are read, that of 1.x and that of the releases before it (0.2, 0.3):
 
-    method of a request        `METHODS`, names of 1.x beside those before it
-    an answer, or an event     1.x: {"task": …}, {"statusUpdate": …}, {"artifactUpdate": …} or {"message": …}; a bare task
-    of its stream              where it was asked for. Before: the thing itself, and its `kind` says which it is
-    states and roles           TASK_STATE_INPUT_REQUIRED, ROLE_USER; before: input-required, user
-    the last event             1.x: that of a state that ends the task; before: also one with `final`
-    version                    1.x: the header A2A-Version; before: none, 0.3 is meant
+    method of a request     `METHODS`, names of 1.x beside those before it
+    an answer, or an        1.x: {"task": …}, {"statusUpdate": …}, {"artifactUpdate": …} or {"message": …}; a bare task
+    event of its stream     where one was asked for. Before: the thing itself, and its `kind` says which it is
+    states and roles        TASK_STATE_INPUT_REQUIRED, ROLE_USER; before: input-required, user
+    the last event          1.x: that of a state that ends the task; before: one with `final`
+    version                 1.x: the header A2A-Version; before: none, or 0.3 in it
 
 MCP has tasks/get and tasks/cancel too, with `taskId` where A2A has `id`. A request with a mark of MCP (a revision, a
 session, a method in its head; `_meta`) is none of A2A, whatever its method.

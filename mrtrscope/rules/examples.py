@@ -11,7 +11,8 @@ First line, all but `case` optional:
 
     transport     "stdio" or "http"; default: both that the rule knows, the case runs on each
     capabilities  what the client declares on every request; default: everything
-    era           "modern" (default) or a revision: nothing is put into `_meta`, headers name that revision
+    era           "modern" (default) or a revision: nothing is put into `_meta`, headers name that revision;
+                  "A2A 1.0" or "A2A 0.3": nor any mark of MCP
     also          rules that may be raised anywhere in the case, because two sentences truly overlap there
 
 Lines:
@@ -66,6 +67,7 @@ NAMED = {
 }  # fmt: skip
 STATUS = {-32601: 404, -32020: 400, -32021: 400, -32022: 400}
 URL = "http://127.0.0.1:8000/mcp"
+AGENT = "A2A "  # before a version in `era`
 PRIMES = "2025-11-25"  # this revision wants an event stream to begin with an id to take it up by
 
 Place = tuple[tuple[str, int], ...]  # items of {"line": n}, {"flow": n} or {"flow": n, "event": k}
@@ -309,6 +311,8 @@ class _Flow:
             "Accept": "application/json, text/event-stream",
             "Content-Type": "application/json",
         }
+        if self.era.startswith(AGENT):
+            return {**headers, "A2A-Version": self.era.removeprefix(AGENT)}
         body = self.step.body if type(self.step.body) is dict else {}
         method = body.get("method")
         if self.era != "modern":

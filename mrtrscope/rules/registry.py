@@ -24,7 +24,7 @@ import pkgutil
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from mrtrscope.link.facts import LEGACY, MODERN, UNKNOWN
+from mrtrscope.link.facts import A2A, LEGACY, MODERN, UNKNOWN
 from mrtrscope.rules import catalogue, facets
 from mrtrscope.wire import events
 
@@ -79,7 +79,8 @@ TRIGGERS = frozenset({
 MODERN_ONLY = frozenset({MODERN})
 LEGACY_ONLY = frozenset({LEGACY})
 BOTH = frozenset({MODERN, LEGACY})
-ANY_ERA = frozenset({MODERN, LEGACY, UNKNOWN})
+ANY_ERA = frozenset({MODERN, LEGACY, UNKNOWN})  # of MCP
+A2A_ONLY = frozenset({A2A})
 BOTH_TRANSPORTS = frozenset({"http", "stdio"})
 
 _SIGNALS = frozenset(

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 import yaml
 
+from mrtrscope.link.facts import A2A
 from mrtrscope.rules import registry
-from mrtrscope.rules.catalogue import ENTRIES, OURS, RANK, SEVERITY
+from mrtrscope.rules.catalogue import AGENTS, ENTRIES, OURS, RANK, SEVERITY
 from mrtrscope.rules.excluded import EXCLUDED, excluded
 from tests.conftest import SHARED
 
@@ -48,7 +49,7 @@ def test_metadata_of_the_rule_is_that_of_the_catalogue(id: str) -> None:
     assert rule.source in entry["source"]
     assert rule.transports <= set(entry["transports"])
     assert rule.on and rule.eras
-    eras = {"2026-07-28": registry.MODERN, "2025-11-25": registry.LEGACY}
+    eras = {"2026-07-28": registry.MODERN, "2025-11-25": registry.LEGACY, "A2A 1.0": A2A, "A2A 0.3": A2A}
     # An older era may be looked at for the sake of a note (a process that speaks both); a younger one may not.
     assert registry.MODERN not in rule.eras or "2026-07-28" in entry["revisions"]
     assert {eras[r] for r in entry["revisions"]} & rule.eras
@@ -61,6 +62,12 @@ def test_the_docstring_says_what_is_wrong_and_why_it_matters(id: str) -> None:
     paragraphs = [line.strip() for line in rest]
     assert paragraphs[0].startswith("Why it matters: ")
     assert "Cannot tell:" not in paragraphs  # said, and then nothing
+
+
+def test_rules_of_the_other_protocol_never_meet_mcp_and_the_reverse() -> None:
+    assert {id for id, rule in RULES.items() if A2A in rule.eras} == {id for id in RULES if area(id) == "a2a"}
+    assert {rule.eras for id, rule in RULES.items() if area(id) == "a2a"} == {registry.A2A_ONLY}
+    assert set(AGENTS) == {id for id in ENTRIES if area(id) == "a2a"}
 
 
 def test_keywords_have_a_severity_and_a_rank() -> None:
@@ -85,7 +92,7 @@ def test_an_exclusion_needs_a_rule_and_a_reason(id: str, why: str, said: str) ->
 def test_our_copy_says_what_the_catalogue_says() -> None:
     assert SHARED is not None
     theirs = yaml.safe_load((SHARED / "spec" / "rules.yaml").read_text(encoding="utf-8"))["rules"]
-    assert [rule["id"] for rule in theirs] == [id for id in ENTRIES if id not in OURS]
+    assert [rule["id"] for rule in theirs] == [id for id in ENTRIES if id not in OURS | AGENTS]
     names = ("title", "level", "basis", "party", "transports", "revisions", "observable")
     for rule in theirs:
         entry = ENTRIES[rule["id"]]
