@@ -10,7 +10,8 @@ The upstream call begins while the host's is in flight on another channel. What 
 
 What a gateway passes on it heard before: of the upstream calls that might belong to a host's call only those count
 that had said the thing already. Two peers of the same name that call two servers with the same arguments are a host
-with two servers as likely as a gateway that passes its client's name on: such a pair needs proof.
+with two servers as likely as a gateway that passes its client's name on, and who was seen to call of his own accord may
+do so again: such a pair needs proof.
 
 The share is `Operation.more["hop"]`, in the form of `more["within"]` (see `link.nested`). What is noticed about the
 gateway itself meanwhile is `link.gateways`.
@@ -43,6 +44,7 @@ class Share:
     candidates   keys of the host's operations it may belong to; `to` the one it does, "" while none is chosen
     evidence     why they are candidates    grade       of the join
     proof        it takes more than equal arguments       over   it came to its end
+    own          its caller was seen to call of his own accord: an equal result proves nothing
     ask, asked   key of a result that asks for input and was not taken up, "" for none, and when it came
     instant      how many such results in a row were taken up at once, and the host was not asked
     waiting      questions in the old way that have no answer: key -> when
@@ -51,7 +53,7 @@ class Share:
 
     __slots__ = (
         "ask", "asked", "candidates", "evidence", "exchange", "grade", "instant", "late", "marks", "operation", "over",
-        "proof", "to", "waiting",
+        "own", "proof", "to", "waiting",
     )  # fmt: skip
 
     def __init__(self, exchange: Exchange) -> None:
@@ -62,7 +64,7 @@ class Share:
         self.evidence: list[str] = []
         self.waiting: dict[str, int] = {}
         self.grade = self.to = self.ask = self.late = ""
-        self.proof = self.over = False
+        self.proof = self.over = self.own = False
         self.asked = self.instant = 0
 
 
@@ -73,6 +75,10 @@ class Hops:
         self._flying: OrderedDict[str, Exchange] = OrderedDict()
         self._shares: OrderedDict[str, Share] = OrderedDict()  # by key of the upstream operation
         self._channels: dict[str, bool] = {}
+        self._hosts: OrderedDict[str, bool] = OrderedDict()  # who made calls that belong to nobody else's
+        self._ways: dict[
+            tuple[str, str], bool
+        ] = {}  # channel of a host -> that of the gateway's server, as proved
         self.gateways = Gateways()
 
     # -- what happens
@@ -85,8 +91,10 @@ class Hops:
         if channel not in self._channels and len(self._channels) < SHARES:
             self._channels[channel] = True
         found: list[Exchange] = []
-        if len(self._channels) > 1 and exchange.operation.key == exchange.key:
-            found = self._join(exchange)
+        if exchange.operation.key == exchange.key:
+            found = self._join(exchange) if len(self._channels) > 1 else []
+            if not found:
+                self._called_itself(exchange)
         if exchange.link is not None:
             self.gateways.retried(exchange, self._shares.get(exchange.operation.key))
         self._flying[exchange.key] = exchange
@@ -143,7 +151,13 @@ class Hops:
         channel, trace = exchange.request.channel, trace_of(exchange.request)
         others = [e for e in reversed(self._flying.values()) if e.request.channel != channel]
         traced = [e for e in others if trace and trace_of(e.request) == trace]
-        fits = [e for e in traced or others if _fits(exchange, e)]
+        # A host of a gateway does not call for the gateway's server in turn.
+        before = (
+            others
+            if not self._ways
+            else [e for e in others if (channel, e.request.channel) not in self._ways]
+        )
+        fits = [e for e in traced or before if _fits(exchange, e)]
         if not traced:
             fits = [e for e in fits if not trace or not trace_of(e.request)]
         calls = fits or traced
@@ -158,32 +172,45 @@ class Hops:
             share.evidence += ["tool" if same else "tool-renamed", "arguments"]
         share.evidence.append("time")
         info = exchange.client.info
-        share.proof = not traced and bool(info) and any(e.client.info == info for e in calls)
+        named = bool(info) and any(e.client.info == info for e in calls)
+        share.own = not traced and _who(exchange) in self._hosts
+        share.proof = not traced and (named or share.own)
         self._shares[exchange.operation.key] = share
         if len(self._shares) > SHARES:
             self._shares.popitem(last=False)
         if len(share.candidates) == 1 and not share.proof:
             share.to, share.grade = share.candidates[0], EXACT if traced else INFERRED
             self.gateways.front(calls[0].request.channel)
+            if traced and len(self._ways) < SHARES:
+                self._ways[calls[0].request.channel, channel] = True
         else:
             share.grade = AMBIGUOUS
         _tell(share)
         return [exchange, *self._contested(share)]
 
+    def _called_itself(self, exchange: Exchange) -> None:
+        who = _who(exchange)
+        if who not in self._hosts:
+            self._hosts[who] = True
+            if len(self._hosts) > SHARES:
+                self._hosts.popitem(last=False)
+
     def _contested(self, new: Share) -> list[Exchange]:
-        """Two calls to one server at once for one call of a host: unless a trace says so, it cannot be told whose
-        either is."""
+        """Two calls to one server at once, or of two peers, for one call of a host: unless a trace says so, it cannot
+        be told whose either is."""
         if not new.to or new.grade == EXACT:
             return []
-        channel, told = new.operation.channel, []
+        channel, told, who = new.operation.channel, [], _who(new.exchange)
         for share in self._shares.values():
-            if (
-                share is not new and share.to == new.to and not share.over and share.grade == INFERRED
-                and share.operation.channel == channel
-            ):  # fmt: skip
-                for one in (share, new):
-                    one.to, one.grade, one.proof = "", AMBIGUOUS, True
-                    _tell(one)
+            if share is new or share.to != new.to or share.operation.channel != channel:
+                continue
+            another = _who(share.exchange) != who
+            if share.grade == EXACT or RESULT in share.evidence:
+                if another:
+                    _doubt(new)
+            elif another or not share.over:
+                _doubt(share)
+                _doubt(new)
                 told.append(share.exchange)
         return told
 
@@ -198,7 +225,11 @@ class Hops:
             kind = mark.partition(":")[0]
             if kind in share.evidence or (share.to and share.to != host):
                 continue
+            if kind == RESULT and share.own:
+                continue
             grade = INFERRED if kind == RESULT else EXACT
+            if grade == EXACT and len(self._ways) < SHARES:
+                self._ways[exchange.request.channel, share.operation.channel] = True
             share.to, share.evidence = host, [kind, *share.evidence]
             share.grade = EXACT if EXACT in (grade, share.grade) else INFERRED
             self.gateways.front(exchange.request.channel)
@@ -221,6 +252,17 @@ class Hops:
             elif share.to == host and share.over:
                 del self._shares[key]  # nothing more can be learned of it
         return told
+
+
+def _doubt(share: Share) -> None:
+    share.to, share.grade, share.proof = "", AMBIGUOUS, True
+    _tell(share)
+
+
+def _who(exchange: Exchange) -> str:
+    """What names a peer over its calls: its process, its name; over HTTP without one, its connection."""
+    client = exchange.client
+    return client.peer if exchange.http is None else client.info or client.peer
 
 
 def _fits(up: Exchange, host: Exchange) -> bool:

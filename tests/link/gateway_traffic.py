@@ -19,7 +19,7 @@ META = {"io.modelcontextprotocol/protocolVersion": MODERN, "io.modelcontextproto
 
 @dataclass
 class Gateway:
-    """`truth`: key of an upstream operation -> key of the host's operation that it was made for, "" for nobody's."""
+    """`truth`: key of an operation -> key of the host's operation that it was made for, "" for nobody's."""
 
     seed: int
     world: World = field(default_factory=World)
@@ -49,6 +49,7 @@ class Gateway:
                     "params": {"message": f"Sure about {chance.choice([n, 'this'])}?", "mode": "form",
                                "requestedSchema": {"type": "object", "properties": {}}}}  # fmt: skip
         host_id, key = self._request("host", arguments)
+        self.truth[key] = ""
         yield
         up_id, up = self._request("up", arguments)
         self.truth[up] = key
@@ -72,7 +73,8 @@ class Gateway:
 
     def _direct(self) -> Iterator[None]:
         """Somebody calls the upstream server without the gateway."""
-        id, key = self._request("up", {"n": 10**6 + self.ids}, process="direct")
+        n = 10**6 + self.ids if self.chance.random() < 0.5 else -self.chance.randrange(4)
+        id, key = self._request("up", {"n": n}, process="direct")
         self.truth[key] = ""
         yield
         self._answer("up", id, {"resultType": "complete", "content": []}, process="direct")
