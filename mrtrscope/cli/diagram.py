@@ -11,12 +11,17 @@ from typing import TYPE_CHECKING
 import click
 
 from mrtrscope.cli.common import capture_argument, columns, epilog, opened, say, update_option
+from mrtrscope.cli.output import form_of, in_a_folder
 
 if TYPE_CHECKING:
     from mrtrscope.store.reader import Store
     from mrtrscope.views.diagram import Format, Options
 
 _FORMATS = ("svg", "png", "dot", "mermaid", "plantuml", "text")
+_BY_NAME: dict[str, Format] = {
+    ".svg": "svg", ".png": "png", ".dot": "dot", ".gv": "dot", ".mmd": "mermaid", ".mermaid": "mermaid",
+    ".puml": "plantuml", ".txt": "text",
+}  # fmt: skip
 _SUFFIX = {"mermaid": ".mmd", "plantuml": ".puml", "text": ".txt"}
 
 
@@ -56,9 +61,10 @@ def diagram(
         raise click.UsageError(
             "Name one operation (op1), or give --all or --session; mrtrscope list shows what there is."
         )
+    form = form or form_of(None if every else output, _BY_NAME, "svg")
+    in_a_folder(output)
     from mrtrscope.views.diagram import Options
 
-    form = form or _by_name(output)
     if width is None and form == "text":
         width = columns()
     options = Options(width=width, theme=theme, unfold=unfold, raw=raw, engine=engine)
@@ -83,15 +89,6 @@ def _engine_or_error(form: Format) -> Iterator[None]:
         yield
     except NoEngine as error:
         raise click.ClickException(str(error)) from error
-
-
-def _by_name(output: Path | None) -> Format:
-    suffix = output.suffix.lower() if output is not None else ""
-    known: dict[str, Format] = {
-        ".png": "png", ".dot": "dot", ".gv": "dot", ".mmd": "mermaid", ".mermaid": "mermaid", ".puml": "plantuml",
-        ".txt": "text",
-    }  # fmt: skip
-    return known.get(suffix, "svg")
 
 
 def _one(store: Store, id: str, form: Format, options: Options) -> Iterator[bytes]:
@@ -137,7 +134,6 @@ def _write(pages: Iterator[bytes], form: Format, output: Path | None) -> None:
 
 def _put(path: Path, data: bytes) -> None:
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
     except OSError as error:
         raise click.ClickException(f"{path}: {error.strerror}") from error
@@ -150,6 +146,10 @@ def _all(store: Store, form: Format, options: Options, output: Path | None) -> N
 
     if output is None:
         raise click.UsageError("--all writes many files: name a folder with -o.")
+    try:
+        output.mkdir(exist_ok=True)
+    except OSError as error:
+        raise click.ClickException(f"{output}: {error.strerror}") from error
     total = store.counts()["operations"]
     suffix = _SUFFIX.get(form, f".{form}")
     done = 0

@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING
 import click
 
 from mrtrscope.cli.common import capture_argument, epilog, opened, say, update_option
+from mrtrscope.cli.output import form_of, in_a_folder
 
 if TYPE_CHECKING:
     from mrtrscope.store.reader import Store
     from mrtrscope.views.report.choose import Choice
+
+_BY_NAME = {".html": "html", ".htm": "html", ".md": "md", ".markdown": "md"}
 
 
 @click.command(epilog=epilog(
@@ -42,17 +45,15 @@ def report(
     what changed between them, the way of its states, every message. It loads nothing from anywhere. Credentials and
     the like are replaced by numbered stand-ins.
     """
-    form = form or ("md" if output is not None and output.suffix.lower() in (".md", ".markdown") else "html")
+    form = form or form_of(output, _BY_NAME, "html")
     if output is None and form == "html":
         raise click.UsageError("Name the file to write: -o report.html.")
+    in_a_folder(output)
     from mrtrscope.views.report.choose import BadChoice, Choice, moment
 
     with opened(capture, no_update) as store:
         try:
             choice = Choice(only, moment(since, store.end()) if since is not None else None, findings)
-        except BadChoice as error:
-            raise click.UsageError(str(error)) from error
-        try:
             if form == "md":
                 from mrtrscope.views.report import markdown
 
@@ -60,6 +61,8 @@ def report(
             else:
                 assert output is not None
                 _page(store, output, choice, raw)
+        except BadChoice as error:
+            raise click.UsageError(str(error)) from error
         except OSError as error:
             raise click.ClickException(f"{error.filename or output}: {error.strerror}") from error
     if show and output is not None:
@@ -73,7 +76,6 @@ def _page(store: Store, output: Path, choice: Choice, raw: bool) -> None:
     from mrtrscope.views.words import count, size
 
     began = time.monotonic()
-    output.parent.mkdir(parents=True, exist_ok=True)
     made = pages.write(store, output, choice, raw)
     large = sum(path.stat().st_size for path in made.files)
     files = f" in {len(made.files)} files" if len(made.files) > 1 else ""

@@ -24,9 +24,21 @@ def test_one_operation_to_standard_output() -> None:
      ("x.puml", b"@startuml"), ("x.txt", b"tools/call pay;now")],
 )  # fmt: skip
 def test_the_name_of_the_file_says_the_format(name: str, start: bytes, tmp_path: Path) -> None:
-    done = mrtrscope("diagram", ODD, "op1", "-o", tmp_path / "sub" / name)
+    done = mrtrscope("diagram", ODD, "op1", "-o", tmp_path / name)
     assert (done.returncode, done.stdout) == (0, "")
-    assert (tmp_path / "sub" / name).read_bytes().startswith(start)
+    assert (tmp_path / name).read_bytes().startswith(start)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("x.gif", "x.gif: nothing is written as .gif; known endings are .svg, .png, .dot, .gv, .mmd, .mermaid, .puml, "
+               ".txt, and --format says the form under any other name."),
+     ("picturs/x.svg", "picturs: no such folder; make it first, or name another.")],
+)  # fmt: skip
+def test_a_name_that_cannot_be_meant_is_refused(name: str, said: str, tmp_path: Path) -> None:
+    done = mrtrscope("diagram", ODD, "op1", "-o", tmp_path / name)
+    assert done.returncode == 2 and said in done.stderr
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_message_stands_for_its_operation() -> None:
@@ -37,10 +49,10 @@ def test_a_message_stands_for_its_operation() -> None:
 
 
 def test_all_go_into_a_folder(tmp_path: Path) -> None:
-    done = mrtrscope("diagram", ODD, "--all", "--format", "mermaid", "-o", tmp_path)
+    done = mrtrscope("diagram", ODD, "--all", "--format", "mermaid", "-o", tmp_path / "new")
     assert done.returncode == 0
-    assert done.stderr == f"18 pictures in {tmp_path}\n"
-    assert sorted(p.name for p in tmp_path.iterdir()) == sorted(f"op{n}.mmd" for n in range(1, 19))
+    assert done.stderr == f"18 pictures in {tmp_path / 'new'}\n"
+    assert sorted(p.name for p in (tmp_path / "new").iterdir()) == sorted(f"op{n}.mmd" for n in range(1, 19))
 
 
 def test_the_demo_capture_in_every_theme(tmp_path: Path) -> None:

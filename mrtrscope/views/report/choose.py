@@ -30,6 +30,7 @@ class Choice:
         self, only: tuple[str, ...] = (), since: float | None = None, findings: bool = False
     ) -> None:
         self.only = [_wanted(word) for word in only]
+        self._met: set[int] = set()  # places in `only` of words that fitted some operation
         self.words = only
         self.since = since
         self.findings = findings
@@ -39,15 +40,24 @@ class Choice:
         return not (self.only or self.findings) and self.since is None
 
     def __contains__(self, operation: model.Operation) -> bool:
+        met = {n for n, wanted in enumerate(self.only) if _fits(operation, *wanted)}
+        self._met |= met
         if self.since is not None and operation.t < self.since:
             return False
         if self.findings and not operation.findings:
             return False
-        return not self.only or any(_fits(operation, *wanted) for wanted in self.only)
+        return not self.only or bool(met)
 
     def operations(self, store: Store) -> Iterator[model.Operation]:
         """Those that are told of, in order of time."""
         return (operation for operation in store.operations() if operation in self)
+
+    def kept(self) -> None:
+        """BadChoice when a word fitted nothing, once all operations were looked at."""
+        for n, word in enumerate(self.words):
+            if n not in self._met:
+                what = "There is no operation" if not self.only[n][2] else "No operation fits"
+                raise BadChoice(f"--only: {what} {word!r}; mrtrscope list shows what there is.")
 
     def told(self) -> str:
         """The choice in words, "" when everything is told of."""
@@ -61,7 +71,7 @@ class Choice:
 
 def _wanted(word: str) -> tuple[int, int, str]:
     """First number, last number, "" or 0, 0, text."""
-    found = re.fullmatch(r"op([0-9]{1,15})(?:(?:-|\.\.)(?:op)?([0-9]{1,15}))?", word)
+    found = re.fullmatch(r"(?:op)?([0-9]{1,15})(?:(?:-|\.\.)(?:op)?([0-9]{1,15}))?", word.strip().lower())
     if found:
         return int(found[1]), int(found[2] or found[1]), ""
     return 0, 0, word.lower()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Iterable, Iterator
 from functools import partial
@@ -33,9 +34,9 @@ def write(store: Store, output: Path | None, choice: Choice | None = None, raw: 
     if output is None:
         _write(sys.stdout, store, choice or Choice(), raw)
         return
-    output.parent.mkdir(parents=True, exist_ok=True)
-    with output.open("w", encoding="utf-8") as file:
-        _write(file, store, choice or Choice(), raw)
+    text = io.StringIO()
+    _write(text, store, choice or Choice(), raw)
+    output.write_text(text.getvalue(), encoding="utf-8")
 
 
 def _write(out: TextIO, store: Store, choice: Choice, raw: bool) -> None:
@@ -53,6 +54,7 @@ def _write(out: TextIO, store: Store, choice: Choice, raw: bool) -> None:
             full.append(operation)
             if len(full) > 4 * PICTURES:
                 full = _first(full)
+    choice.kept()
     told = _first(full)
     sections, rest = _sections(store, told, redact)
     findings = (found for found in store.findings() if choice.everything or (found.operation or "") in chosen)

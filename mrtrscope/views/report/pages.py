@@ -111,6 +111,7 @@ def _collect(
     def scenes() -> Iterator[tuple[dict[str, Any], Any]]:
         for whole in detail.whole(store, limited(), partial(learn, redact=redact)):
             operation = whole[1]
+            summary.channels[operation.channel]["messages"] += len(whole[2])
             book.index.append(index_row(whole, redact))
             entry, scene = entries.scene(whole)
             book.bars.append((
@@ -124,6 +125,7 @@ def _collect(
         book.blocks.append(_Block(book.spool.tell(), len(data), done, n))
         book.spool.write(data)
         done += n
+    choice.kept()
     return left_out
 
 
@@ -155,9 +157,9 @@ def _put(
         "raw": redact.raw,
         "choice": visible(choice.told()),
         "summary": summary,
-        "channels": list(store.channels()),
+        "channels": list(store.channels()) if choice.everything else summary.channel_rows(store.channels()),
         "trouble": [visible(line) for line in store.trouble()],
-        "noise": store.counts_of_noise(),
+        "noise": store.counts_of_noise() if choice.everything else None,
         "left_out": left_out,
         "loose": list(messages.loose(store, redact, LOOSE)) if choice.everything else [],
         "loose_most": LOOSE,

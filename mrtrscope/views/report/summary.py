@@ -46,6 +46,7 @@ class Summary:
     levels: Counter[str] = field(default_factory=Counter)
     parties: Counter[tuple[str, str]] = field(default_factory=Counter)
     channels: dict[str, Counter[str]] = field(default_factory=dict)
+    clients: dict[str, set[str]] = field(default_factory=dict)
     rules: list[Rule] = field(default_factory=list)
     server: list[float] = field(default_factory=list)
     waiting: list[float] = field(default_factory=list)
@@ -62,10 +63,23 @@ class Summary:
         channel = self.channels.setdefault(operation.channel, Counter())
         channel["operations"] += 1
         channel[operation.outcome] += 1
+        self.clients.setdefault(operation.channel, set()).update(
+            one.client for one in operation.rounds if one.client
+        )
         self.server.append(operation.times.server)
         if operation.times.waiting:
             self.waiting.append(operation.times.waiting)
         self.total.append(operation.times.total)
+
+    def channel_rows(self, rows: Iterable[model.Channel]) -> list[model.Channel]:
+        """The channels that were told of, with what was told of them; messages were counted by whoever read them."""
+        return [
+            row.model_copy(update={
+                "operations": told["operations"], "messages": told["messages"], "findings": told["findings"],
+                "clients": sorted(self.clients[row.name]),
+            })
+            for row in rows if (told := self.channels.get(row.name)) is not None
+        ]  # fmt: skip
 
     def times(self) -> list[tuple[str, str, str, str, str]]:
         """(name, how many, middle, 95 of 100 are shorter, longest)."""
@@ -97,6 +111,8 @@ def add_findings(summary: Summary, findings: Iterable[model.Finding], redact: Re
     for found in findings:
         summary.levels[found.level] += found.count
         summary.parties[found.party, found.level] += found.count
+        if found.channel in summary.channels:
+            summary.channels[found.channel]["findings"] += found.count
         key = (found.rule, found.level)
         if key not in rules:
             entry = catalogue.ENTRIES.get(found.rule, {})

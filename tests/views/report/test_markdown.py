@@ -82,10 +82,10 @@ def test_secrets_are_hidden(tmp_path: Path) -> None:
     assert "tulip-42" not in text and "Nothing is hidden." in raw
 
 
-@pytest.mark.parametrize("options", [["--format", "md"], ["-o", "new/report.md"]])
+@pytest.mark.parametrize("options", [["--format", "md"], ["-o", "report.md"]])
 def test_the_command(options: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     done = mrtrscope("report", SAMPLES / "sample-demo", *options)
     assert done.returncode == 0
-    text = done.stdout or (tmp_path / "new" / "report.md").read_text(encoding="utf-8")
+    text = done.stdout or (tmp_path / "report.md").read_text(encoding="utf-8")
     assert text.startswith("# sample\\-demo\n")

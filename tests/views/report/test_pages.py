@@ -215,11 +215,11 @@ def test_what_cannot_be_held_is_counted(tmp_path: Path, monkeypatch: pytest.Monk
     ("choice", "ids"),
     [
         (Choice(("op3",)), ["op3"]),
+        (Choice(("OP3", "7")), ["op3", "op7"]),
         (Choice(("op3-op5", "op7")), ["op3", "op4", "op5", "op7"]),
         (Choice(("invitation",)), ["op5", "op18"]),
         (Choice(("abandoned",)), ["op13"]),
         (Choice(("order_cake",), findings=True), ["op13", "op26"]),
-        (Choice(("nothing like it",)), []),
     ],
 )
 def test_what_is_told_of(choice: Choice, ids: list[str], tmp_path: Path) -> None:
@@ -233,6 +233,38 @@ def test_only_operations_with_findings(tmp_path: Path) -> None:
     _, entries = islands(tmp_path / "report.html")
     assert {"op11", "op12", "op13"} <= {entry["id"] for entry in entries}
     assert all(entry["findings"] for entry in entries)
+
+
+def test_the_summary_is_about_what_was_chosen(tmp_path: Path) -> None:
+    made(SAMPLES / "sample-demo", tmp_path / "report.html", Choice(("op11",)))
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    table = re.search(r"<caption>Channels</caption>.*?<tbody>(.*?)</tbody>", text, re.DOTALL)
+    assert table is not None
+    cells = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in re.findall("<tr>(.*?)</tr>", table[1])]
+    assert cells == [["bakery", "stdio", "modern", "4", "1", "1", "1"]]
+    assert "1 channel " in text and "is about what was chosen: only op11." in text
+
+
+@pytest.mark.parametrize("word", ["op99", "99", "op50-op60", "nothing like it"])
+@pytest.mark.parametrize("name", ["r.html", "r.md"])
+def test_a_choice_that_fits_nothing_is_a_mistake(word: str, name: str, tmp_path: Path) -> None:
+    done = mrtrscope(
+        "report", SAMPLES / "sample-demo", "-o", tmp_path / name, "--only", "op3", "--only", word
+    )
+    assert done.returncode == 2 and not (tmp_path / name).exists()
+    what = "No operation fits" if " " in word else "There is no operation"
+    assert f"Error: --only: {what} {word!r}; mrtrscope list shows what there is." in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("r.pdf", "r.pdf: nothing is written as .pdf; known endings are .html, .htm, .md, .markdown, and"),
+     ("mistyped/r.html", "mistyped: no such folder; make it first, or name another.")],
+)  # fmt: skip
+def test_a_name_that_cannot_be_meant_is_refused(name: str, said: str, tmp_path: Path) -> None:
+    done = mrtrscope("report", SAMPLES / "sample-demo", "-o", tmp_path / name)
+    assert done.returncode == 2 and said in done.stderr
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_times_as_people_say_them() -> None:
@@ -250,7 +282,7 @@ def test_numbers_are_folded() -> None:
 
 
 def test_the_command(tmp_path: Path) -> None:
-    done = mrtrscope("report", SAMPLES / "sample-demo", "-o", tmp_path / "new" / "r.html", "--since", "1s")
+    done = mrtrscope("report", SAMPLES / "sample-demo", "-o", tmp_path / "r.html", "--since", "1s")
     assert done.returncode == 0 and done.stdout == ""
     assert re.search(
         r"r\.html: \d+ operations, .* hidden; .*KiB, made in [\d.]+ s with \d+ MiB of memory\n$", done.stderr
@@ -258,7 +290,6 @@ def test_the_command(tmp_path: Path) -> None:
     assert mrtrscope("report", SAMPLES / "sample-demo").returncode == 2
     bad = mrtrscope("report", SAMPLES / "sample-demo", "-o", tmp_path / "r.html", "--since", "x")
     assert bad.returncode == 2 and "'x' is no time" in bad.stderr
-    assert not (tmp_path / "r.html").exists()
 
 
 def test_no_label_is_markup_anywhere_in_the_page(tmp_path: Path) -> None:
