@@ -9,12 +9,16 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.conftest import ROOT, absent, mrtrscope
+from tests.peers.relayed import Relayed
 
 PEERS = ROOT / "tests" / "peers"
 OLD = "mcp==1.30.0"
@@ -54,9 +58,17 @@ def wrapped(capture: Path, name: str, *command: str) -> list[str]:
     ]
 
 
-def told(capture: Path, tool: str, arguments: dict[str, Any], command: list[str]) -> str:
+def told(tool: str, arguments: dict[str, Any], command: list[str], *options: str) -> str:
     """What the host got from the tool."""
-    argv = [sys.executable, str(PEERS / "asking_host.py"), tool, json.dumps(arguments), "--", *command]
+    argv = [
+        sys.executable,
+        str(PEERS / "asking_host.py"),
+        *options,
+        tool,
+        json.dumps(arguments),
+        "--",
+        *command,
+    ]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
@@ -67,15 +79,28 @@ def through(capture: Path, options: tuple[str, ...], name: str, *server: str) ->
     return wrapped(capture, "gateway", *GATEWAY, *options, "--", *wrapped(capture, name, *server))
 
 
+@contextmanager
+def on_http(capture: Path, options: tuple[str, ...], name: str, *server: str) -> Iterator[list[str]]:
+    """The address of a relay before a gateway on HTTP, whose server is wrapped, all in one capture."""
+    command = [*GATEWAY, "--http", *options, "--", *wrapped(capture, name, *server)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as gateway:
+        assert gateway.stdout is not None and gateway.stdin is not None
+        port = int(gateway.stdout.readline().rpartition(":")[2].partition("/")[0])
+        with Relayed(capture, port) as relay:
+            yield [f"http://127.0.0.1:{relay.port}/mcp"]
+        gateway.stdin.close()
+
+
 def listed(capture: Path) -> dict[str, dict[str, Any]]:
     found = json.loads(mrtrscope("list", capture, "--format", "json").stdout)["operations"]
     return {op["id"]: op for op in found}
 
 
-def the_call(capture: Path) -> tuple[dict[str, Any], dict[str, Any], list[dict[str, Any]]]:
-    """(the host's call, the gateway's call for it, what the server asked in that)."""
+def the_call(capture: Path, server: str = "") -> tuple[dict[str, Any], dict[str, Any], list[dict[str, Any]]]:
+    """(the host's call, the gateway's call for it, what the server asked in that); `server`: its channel."""
     ops = listed(capture)
-    (host,) = [op for op in ops.values() if op["channel"] == "gateway" and op["method"] == "tools/call"]
+    calls = [op for op in ops.values() if op["method"] == "tools/call"]
+    (host,) = [op for op in calls if (op["channel"] != server if server else op["channel"] == "gateway")]
     (hop,) = [ops[name] for name in host["hops"]]
     return host, hop, [ops[name] for name in hop["nested"]]
 
@@ -111,10 +136,7 @@ def picture(capture: Path, op: str) -> list[str]:
 @pytest.mark.live
 def test_a_modern_host_and_a_server_of_an_older_revision_that_asks(tmp_path: Path, old_python: str) -> None:
     server = (old_python, str(PEERS / "asking_old.py"))
-    assert (
-        told(tmp_path, "order", {"shirts": 3}, through(tmp_path, ("--legacy",), "tailor", *server))
-        == "3 shirts, M"
-    )
+    assert told("order", {"shirts": 3}, through(tmp_path, ("--legacy",), "tailor", *server)) == "3 shirts, M"
     host, hop, (asked,) = the_call(tmp_path)
     assert (host["kind"], len(host["rounds"]), host["outcome"]) == ("mrtr", 2, "complete")
     assert (hop["channel"], hop["kind"], len(hop["rounds"]), hop["outcome"]) == (
@@ -139,7 +161,7 @@ def test_a_modern_host_and_a_server_of_an_older_revision_that_asks(tmp_path: Pat
 @pytest.mark.live
 def test_a_modern_host_and_a_modern_server_that_asks(tmp_path: Path) -> None:
     command = through(tmp_path, (), "bakery", *BAKERY)
-    assert told(tmp_path, "book_table", {"day": "Friday"}, command) == "A table for 4 on Friday."
+    assert told("book_table", {"day": "Friday"}, command) == "A table for 4 on Friday."
     host, hop, nested = the_call(tmp_path)
     assert (host["kind"], len(host["rounds"]), host["outcome"]) == ("mrtr", 2, "complete")
     assert (hop["kind"], len(hop["rounds"]), hop["outcome"], nested) == ("mrtr", 2, "complete", [])
@@ -154,12 +176,7 @@ def test_a_modern_host_and_a_modern_server_that_asks(tmp_path: Path) -> None:
 @pytest.mark.live
 def test_a_field_of_the_older_revision_that_the_gateway_leaks(tmp_path: Path, old_python: str) -> None:
     server = (old_python, str(PEERS / "asking_old.py"))
-    told(
-        tmp_path,
-        "order",
-        {"shirts": 3},
-        through(tmp_path, ("--legacy", "--fault", "leak"), "tailor", *server),
-    )
+    told("order", {"shirts": 3}, through(tmp_path, ("--legacy", "--fault", "leak"), "tailor", *server))
     host, _, _ = the_call(tmp_path)
     assert '+ /params/elicitationId  "e-1"' in mrtrscope("show", tmp_path, host["id"], "--hops").stdout
 
@@ -168,7 +185,7 @@ def test_a_field_of_the_older_revision_that_the_gateway_leaks(tmp_path: Path, ol
 def test_a_gateway_that_asks_nobody(tmp_path: Path, old_python: str) -> None:
     server = (old_python, str(PEERS / "asking_old.py"))
     command = through(tmp_path, ("--legacy", "--fault", "instant"), "tailor", *server)
-    assert told(tmp_path, "order", {"shirts": 3}, command) == "3 shirts, no size"
+    assert told("order", {"shirts": 3}, command) == "3 shirts, no size"
     host, hop, (asked,) = the_call(tmp_path)
     assert (len(host["rounds"]), host["times"]["waiting"]) == (1, 0.0)
     assert asked["times"]["waiting"] < 0.1
@@ -176,3 +193,62 @@ def test_a_gateway_that_asks_nobody(tmp_path: Path, old_python: str) -> None:
     assert "the host was never asked it" in shown
     assert hop["hop_of"]["grade"] == "inferred"
     assert notes(tmp_path) == [("gateway/question-reached-nobody", "tailor")]
+
+
+@pytest.mark.live
+def test_a_gateway_on_http_before_a_server_of_an_older_revision(tmp_path: Path, old_python: str) -> None:
+    capture = tmp_path / "capture"
+    server = (old_python, str(PEERS / "asking_old.py"))
+    with on_http(capture, ("--legacy",), "tailor", *server) as address:
+        assert told("order", {"shirts": 3}, address) == "3 shirts, M"
+    host, hop, (asked,) = the_call(capture, "tailor")
+    assert (host["kind"], len(host["rounds"]), host["outcome"]) == ("mrtr", 2, "complete")
+    assert (hop["kind"], hop["hop_of"]["grade"], asked["within"]["grade"]) == ("legacy", "exact", "inferred")
+    assert findings(capture) == notes(capture) == []
+
+
+@pytest.mark.live
+def test_a_gateway_with_every_fault(tmp_path: Path, old_python: str) -> None:
+    capture = tmp_path / "capture"
+    tailor, insister = (
+        (old_python, str(PEERS / "asking_old.py")),
+        (sys.executable, str(PEERS / "asking_new.py")),
+    )
+
+    def on_stdio(fault: str, tool: str, arguments: dict[str, Any], *options: str) -> str:
+        server = insister if tool == "insist" else tailor
+        faulty = ("--fault", fault) if server is insister else ("--fault", fault, "--legacy")
+        front = wrapped(capture, f"to-{fault}", *GATEWAY, *faulty, "--", *wrapped(capture, fault, *server))
+        return told(tool, arguments, front, *options)
+
+    def by_http(fault: str) -> str:
+        with on_http(capture, ("--legacy", "--fault", fault), fault, *tailor) as address:
+            return told("order", {"shirts": 6}, address)
+
+    with ThreadPoolExecutor(3) as at_once:
+        heard = [
+            at_once.submit(on_stdio, "leave", "sew", {"seconds": 6}, "--patience", "0.5"),
+            at_once.submit(on_stdio, "instant", "order", {"shirts": 1}),
+            at_once.submit(on_stdio, "swallow", "fit", {"shirts": 2}),
+            at_once.submit(on_stdio, "trust", "order", {"shirts": 3}, "--elsewhere", "burn"),
+            at_once.submit(on_stdio, "rounds", "insist", {"n": 4}),
+            at_once.submit(by_http, "session"),
+            at_once.submit(by_http, "header"),
+        ]
+    assert [one.result() for one in heard] == [
+        "error: Request 'tools/call' timed out", "1 shirts, no size", "2 shirts, nobody said which size",
+        "3 shirts burnt", "error: too many rounds", "error: session not found",
+        "error: missing required header Mcp-Gateway-Key",
+    ]  # fmt: skip
+    http = {op["channel"] for op in listed(capture).values() if op["channel"].startswith("http")}
+    said = {(rule, "http" if channel in http else channel) for rule, channel in notes(capture)}
+    assert said == {
+        ("gateway/upstream-left-open", "leave"),
+        ("gateway/question-reached-nobody", "instant"),
+        ("gateway/question-timed-out", "swallow"),
+        ("gateway/state-accepted-elsewhere", "to-trust"),
+        ("gateway/question-reached-nobody", "rounds"),
+        ("gateway/rounds-answered-at-once", "to-rounds"),
+        ("gateway/state-bound-to-session", "http"),
+        ("gateway/retry-wants-header", "http"),
+    }
