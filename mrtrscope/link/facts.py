@@ -158,20 +158,27 @@ class Link:
     evidence    what agreed, strongest first: "state", "no-state", "keys", "arguments", "client"
     candidates  keys of the answers that stand first (at most 256), `total` how many there are
     differences what a suspect link differs in, and changed arguments of an exact one
+    among       of an ambiguous one: the latest candidate, where all are rounds of one operation (that much is certain)
     strength    3: state equal (or both have none and keys agree); 2: arguments equal and keys meet, or arguments equal
                 and a state never issued; 1: less. See `chain_and_link` in the rule catalogue.
     """
 
-    __slots__ = ("ask", "candidates", "differences", "evidence", "grade", "strength", "to", "total")
+    __slots__ = ("among", "ask", "candidates", "differences", "evidence", "grade", "strength", "to", "total")
 
     to: str | None
     ask: Ask | None
+    among: Ask | None
     grade: str
     evidence: tuple[str, ...]
     candidates: tuple[str, ...]
     total: int
     differences: tuple[Difference, ...]
     strength: int
+
+    @property
+    def chain(self) -> Ask | None:
+        """A result of the operation that the retry goes on with: the one it takes up, or one of its candidates."""
+        return self.ask if self.ask is not None else self.among
 
 
 class Progress:

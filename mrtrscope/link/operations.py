@@ -11,7 +11,6 @@ from mrtrscope.link import listens, nested
 from mrtrscope.link.canonical import canonical, compact
 from mrtrscope.link.facts import (
     ABANDONED,
-    AMBIGUOUS,
     CANCELLED,
     COMPLETE,
     FAILED,
@@ -78,7 +77,7 @@ class Operations:
         if part is not None:
             return part
         link = exchange.link
-        ask = link.ask if link is not None and link.grade != AMBIGUOUS else None
+        ask = link.chain if link is not None else None
         operation = None
         if ask is not None and (ask.method, ask.target) == (exchange.method, exchange.target):
             operation = self.open.get(ask.operation) or self.recall(ask.operation)
@@ -300,7 +299,7 @@ def _name(client: Client) -> str:
 def _chain(exchange: Exchange, questions: dict[str, Any]) -> Chain:
     """Everything that the chain amounts to with this result, from what it amounted to before."""
     link, now = exchange.link, Chain()
-    before = link.ask if link is not None and exchange.operation.key != exchange.key else None
+    before = link.chain if link is not None and exchange.operation.key != exchange.key else None
     past = before.chain if before is not None else None
     digests = {key: question_digest(value) for key, value in questions.items()}
     now.rounds = 1 + (past.rounds if past else 0)

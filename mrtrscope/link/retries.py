@@ -4,7 +4,8 @@ Every such result (an `Ask`) is filed in `Memory` under a few digests, so that a
 most by exact look-up, however many there are and however long ago. Candidates are results on the same channel with
 the same method and target, answered or not, less those whose client is certainly another. They are ranked by equal
 state, equal answered keys, equal arguments, certainly the same client, in this order; age never decides. With several
-first the link is `ambiguous`: all are listed and none is chosen.
+first the link is `ambiguous`: all are listed and none is chosen; the operation is certain only where it is that of each
+(a server that asks the same again, or hands out the same state while the client waits).
 
 A request that carries no state, or one that was never issued, needs equal arguments to be taken for a retry at all
 (strength 2 in the catalogue's `chain_and_link`); the difference is then named, and the link is `suspect`.
@@ -231,8 +232,10 @@ class Retries:
         link.candidates = tuple(ask.key for ask in asks)
         link.total = max(total, len(asks))
         link.strength = strength
+        link.among = None
         if len(asks) > 1 or total > CANDIDATES:
             link.grade, link.to, link.ask, link.differences = AMBIGUOUS, None, None, differences
+            link.among = self._of_one_operation(asks) if total <= CANDIDATES else None
             return link
         ask = asks[0] if type(asks[0]) is Ask else self.ask(asks[0].key)
         assert ask is not None  # filed together
@@ -247,6 +250,16 @@ class Retries:
             differences = (*differences, Difference("arguments-changed", path or "/"))
         link.grade, link.to, link.ask, link.differences = grade, ask.key, ask, differences
         return link
+
+    def _of_one_operation(self, asks: Sequence[Ask | Signed]) -> Ask | None:
+        """The latest of these where all are rounds of one operation."""
+        latest = None
+        for one in reversed(asks):
+            ask = one if type(one) is Ask else self.ask(one.key)
+            if ask is None or (latest is not None and ask.operation != latest.operation):
+                return None
+            latest = latest or ask
+        return latest
 
 
 def _counted(asks: Sequence[Ask | Signed], total: int) -> int:

@@ -97,6 +97,31 @@ def test_age_never_decides_an_answered_twin_stays_a_candidate() -> None:
     assert link_of(w.call(4, arguments={"x": 1}, state="confirm", answers=accept("ok"))).grade == AMBIGUOUS
 
 
+@pytest.mark.parametrize("state", [ABSENT, "", "go on"])
+@pytest.mark.parametrize("keys", [("ok",), ()])
+def test_a_round_that_repeats_an_earlier_one_leaves_the_operation_certain(
+    keys: tuple[str, ...], state: Any
+) -> None:
+    if not keys and state is ABSENT:
+        return  # nothing asked and nothing issued: the retry is a fresh call
+    w = World()
+    answers = accept(*keys) if keys else ABSENT
+    first = w.call(1)
+    asked = [w.ask(1, *keys, state=state).key]
+    for n in (2, 3, 4):
+        retry = w.call(n, state=state, answers=answers)
+        assert retry.operation is first.operation
+        asked.append(w.ask(n, *keys, state=state).key)
+    last = w.call(5, state=state, answers=answers)
+    w.done(5)
+    link = link_of(last)
+    assert (link.grade, link.to, link.ask, list(link.candidates)) == (AMBIGUOUS, None, None, asked)
+    assert (first.operation.kind, first.operation.count, first.operation.outcome) == ("mrtr", 5, "complete")
+    assert last.operation is first.operation
+    assert retry.ask is not None
+    assert (retry.ask.chain.rounds, retry.ask.chain.ids) == (4, ["1", "2", "3", "4"])
+
+
 def test_twins_in_two_processes_are_told_apart_by_their_client() -> None:
     w = World()
     w.call(1, process="a")

@@ -99,7 +99,8 @@ def exchange(
 
 def link(to: str | None, grade: str = "exact", candidates: tuple[str, ...] = ()) -> Link:
     found = Link()
-    found.to, found.ask, found.grade, found.evidence = to, None, grade, ("state", "arguments")
+    found.to, found.ask, found.among, found.grade = to, None, None, grade
+    found.evidence = ("state", "arguments")
     found.candidates, found.total, found.differences, found.strength = candidates, len(candidates), (), 3
     return found
 
