@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections import OrderedDict, deque
 from typing import Any
 
 from mrtrscope.link import listens, nested
 from mrtrscope.link.canonical import canonical, compact
+from mrtrscope.link.chains import chain
 from mrtrscope.link.facts import (
     ABANDONED,
     CANCELLED,
@@ -18,7 +18,6 @@ from mrtrscope.link.facts import (
     MRTR_METHODS,
     OPEN,
     Ask,
-    Chain,
     Client,
     Exchange,
     Operation,
@@ -26,7 +25,7 @@ from mrtrscope.link.facts import (
 from mrtrscope.link.longs import TASK, Longs
 from mrtrscope.link.memory import Memory, digest
 from mrtrscope.link.pairing import ASKED
-from mrtrscope.link.retries import Retries
+from mrtrscope.link.retries import Retries, in_doubt
 from mrtrscope.wire.events import ABSENT
 
 SECOND = 1_000_000
@@ -37,8 +36,7 @@ AGAIN_WITHIN = {
     403: 600 * SECOND,
     503: 60 * SECOND,
 }  # the same request, sent again after it
-QUICK = 20_000  # a state-only round retried within so many microseconds counts as at once
-IDS, KEYS, CLIENTS = 256, 256, 4096  # how much is kept of each
+CLIENTS = 4096  # how many are kept
 WAITING_AT_HAND, WAITING_AT_ALL = 256, 20_000  # questions that wait for their client: as objects, and by name
 
 OUTCOME = {
@@ -203,8 +201,7 @@ class Operations:
             if self._went_on(asked):
                 operation = self.open.get(key) or self.recall(key)
                 if operation is not None:
-                    self._settle(operation, ABANDONED)
-                    out.append(operation)
+                    out.append(self._left(operation))
             elif now - since >= FORGOTTEN_AFTER:
                 del self.asked[key]
                 operation = self.open.pop(key, None)
@@ -226,9 +223,20 @@ class Operations:
         for key in [key for key, asked in self.asked.items() if asked[1] == peer]:
             operation = self.open.get(key) or self.recall(key)
             if operation is not None:
-                self._settle(operation, ABANDONED)
-                out.append(operation)
+                out.append(self._left(operation))
         return out
+
+    def _left(self, operation: Operation) -> Operation:
+        """Settle it, since its client went on or away. Where a retry may be its, nobody knows that it was abandoned."""
+        self._settle(operation, ABANDONED)
+        if self._in_doubt(operation):
+            operation.outcome = OPEN
+            self.keep(operation)
+        return operation
+
+    def _in_doubt(self, operation: Operation) -> bool:
+        ask = operation.last.ask if operation.last is not None else None
+        return ask is not None and in_doubt(self._memory, operation.channel, ask)
 
     def present(self, now: int) -> dict[str, str]:
         """Outcome as of now, of every operation that is not settled."""
@@ -236,7 +244,7 @@ class Operations:
         for key, operation in self.open.items():
             asked = self.asked.get(key)
             gone = not operation.open and asked is not None and self._went_on(asked)
-            out[key] = ABANDONED if gone else OPEN
+            out[key] = ABANDONED if gone and not self._in_doubt(operation) else OPEN
         return out
 
     # -- clients
@@ -270,7 +278,7 @@ class Operations:
         ask.state = result.get("requestState", ABSENT)
         ask.questions = questions if type(questions) is dict else {}
         ask.capabilities = exchange.capabilities
-        ask.chain = _chain(exchange, ask.questions)
+        ask.chain = chain(exchange, ask.questions)
         self._retries.file(exchange.request.channel, ask)
         return ask
 
@@ -294,81 +302,6 @@ def _name(client: Client) -> str:
     if client.credential and client.info and client.host:
         return f"{client.credential.hex()} {client.host} {client.info}"
     return ""
-
-
-def _chain(exchange: Exchange, questions: dict[str, Any]) -> Chain:
-    """Everything that the chain amounts to with this result, from what it amounted to before."""
-    link, now = exchange.link, Chain()
-    before = link.chain if link is not None and exchange.operation.key != exchange.key else None
-    past = before.chain if before is not None else None
-    digests = {key: question_digest(value) for key, value in questions.items()}
-    now.rounds = 1 + (past.rounds if past else 0)
-    now.ids = ([*past.ids, exchange.request.id_text or ""] if past else [exchange.request.id_text or ""])[
-        -IDS:
-    ]
-    now.first = past.first if past else exchange.key
-    now.arguments = past.arguments if past else question_digest(exchange.arguments)
-    now.answered = dict(past.answered) if past else {}
-    if before is not None and past is not None and type(exchange.answers) is dict:
-        for key in exchange.answers:
-            if key in before.questions:
-                now.answered[key] = past.asked.get(key, "")
-    now.asked = _last(({**past.asked} if past else {}) | digests)
-    now.answered = _last(now.answered)
-    now.changed = [key for key, text in digests.items() if now.answered.get(key, text) != text]
-    now.kinds = sorted({*(past.kinds if past else ()), *_kinds(questions)})
-    now.repeats = now.quick = now.loops = 0
-    now.agreed = past.agreed if past else False
-    if before is not None and past is not None:
-        looped, agreed = _shows(exchange, before)
-        now.loops = past.loops + 1 if looped else 0
-        now.agreed = past.agreed or agreed
-        if questions and canonical(questions) == canonical(before.questions) and _accepted(exchange, before):
-            now.repeats = past.repeats + 1
-        if not questions and not before.questions and exchange.t - before.t <= QUICK:
-            now.quick = past.quick + 1
-    return now
-
-
-def _shows(exchange: Exchange, before: Ask) -> tuple[bool, bool]:
-    """What the answers of a retry show: (a model stopped for a tool, the user agreed to open an address)."""
-    answers, looped, agreed = exchange.answers, False, False
-    if type(answers) is dict:
-        for key, question in before.questions.items():
-            answer = answers.get(key)
-            params = question.get("params") if type(question) is dict else None
-            if type(params) is dict and type(answer) is dict:
-                looped = looped or ("tools" in params and answer.get("stopReason") == "toolUse")
-                agreed = agreed or (params.get("mode") == "url" and answer.get("action") == "accept")
-    return looped, agreed
-
-
-def question_digest(value: Any) -> str:
-    """Stands for a JSON value in `Chain`: equal for equal ones."""
-    return hashlib.blake2b(canonical(value).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
-
-
-def _kinds(questions: dict[str, Any]) -> set[str]:
-    return {q["method"] for q in questions.values() if type(q) is dict and type(q.get("method")) is str}
-
-
-def _last(found: dict[str, str]) -> dict[str, str]:
-    return found if len(found) <= KEYS else dict(list(found.items())[-KEYS:])
-
-
-def _accepted(exchange: Exchange, before: Ask) -> bool:
-    """Whether every key was answered, elicitations by accept."""
-    answers = exchange.answers
-    if type(answers) is not dict:
-        return False
-    for key, question in before.questions.items():
-        answer = answers.get(key)
-        if type(answer) is not dict:
-            return False
-        asked = question.get("method") if type(question) is dict else None
-        if asked == "elicitation/create" and answer.get("action") != "accept":
-            return False
-    return True
 
 
 _FIELDS = tuple(name for name in Operation.__slots__ if name != "last")

@@ -42,6 +42,9 @@ NO_STATE = "-"
 
 # Files an ask stands in; see `_Where`.
 STATE_KEYS_ARGS, ARGS, ISSUED = "ska", "a", "issued"
+DOUBT = (
+    "doubt"  # calls, by method, target and arguments: when one of them was last retried nobody knows which
+)
 
 
 class Retries:
@@ -236,6 +239,8 @@ class Retries:
         if len(asks) > 1 or total > CANDIDATES:
             link.grade, link.to, link.ask, link.differences = AMBIGUOUS, None, None, differences
             link.among = self._of_one_operation(asks) if total <= CANDIDATES else None
+            if link.among is None:
+                self._memory.set(DOUBT, _alike(exchange.request.channel, exchange), str(exchange.t))
             return link
         ask = asks[0] if type(asks[0]) is Ask else self.ask(asks[0].key)
         assert ask is not None  # filed together
@@ -277,6 +282,16 @@ def _tells(exchange: Exchange, ask: Ask | Signed) -> bool:
     if exchange.http is None:
         return mine.peer == its.peer
     return bool(mine.credential and mine.info and mine.host) and mine.surely_same(its)
+
+
+def in_doubt(memory: Memory, channel: str, ask: Ask) -> bool:
+    """Whether a later retry may be the one that takes up this result, or may take up another like it."""
+    t = memory.get(DOUBT, _alike(channel, ask))
+    return t is not None and int(t) >= ask.t
+
+
+def _alike(channel: str, of: Ask | Exchange) -> bytes:
+    return digest(channel, of.method, of.target, canonical(of.arguments))
 
 
 def _state_difference(issued: Any, came: Any) -> Difference:

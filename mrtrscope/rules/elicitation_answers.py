@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from mrtrscope.link.operations import question_digest
+from mrtrscope.link.chains import question_digest
 from mrtrscope.link.session import Channel
 from mrtrscope.rules.context import Context, Finding, finding_id
 from mrtrscope.rules.forms import required

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from mrtrscope.link.chains import question_digest
 from mrtrscope.link.facts import EXACT, MRTR_METHODS, Difference
-from mrtrscope.link.operations import question_digest
 from mrtrscope.rules.context import Context, Finding
 from mrtrscope.rules.questions import ROOTS, SAMPLING, pointer, taken_up
 from mrtrscope.rules.registry import ADVISORY, CLIENT, MUST, MUST_NOT, RETRY, SHOULD, rule

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mrtrscope.link.facts import ABANDONED, CANCELLED, LOST, MRTR_METHODS, Operation
+from mrtrscope.link.retries import in_doubt
 from mrtrscope.rules.context import Context, Finding
 from mrtrscope.rules.questions import CAPABILITY, ELICITATION, asked, elicitation_mode, taken_up
 from mrtrscope.rules.registry import ADVISORY, ASKED, CLIENT, EITHER, PRESENT, RETRY, SERVER, SETTLED, rule
@@ -102,12 +103,13 @@ def question_never_taken_up(operation: Operation, ctx: Context) -> Iterator[Find
     """An input_required result was never followed by a retry.
 
     Why it matters: a client that does not understand resultType shows exactly this.
-    Cannot tell: the user may have declined, the host closed, the capture ended; clients need not retry.
+    Cannot tell: the user may have declined, the host closed, the capture ended; clients need not retry. Where a retry
+    fits several results alike it may be the one that is missing here.
     """
     exchange = ctx.exchange
     if exchange is None or exchange.ask is None or exchange.answer is None:
         return
-    if operation.outcome in (CANCELLED, LOST):
+    if operation.outcome in (CANCELLED, LOST) or in_doubt(ctx.memory, operation.channel, exchange.ask):
         return
     if ctx.lasting:
         ctx.tested()

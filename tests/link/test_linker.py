@@ -156,6 +156,24 @@ def test_end_of_input_abandons_what_was_asked_and_waits_for_the_rest() -> None:
     assert w.settled_ones == [(asked.key, "abandoned")]
 
 
+@pytest.mark.parametrize("ends", [True, False])
+def test_nobody_says_which_of_two_calls_alike_was_abandoned(ends: bool) -> None:
+    w = World()
+    twins = [w.call(n) for n in (1, 2)]
+    for n in (1, 2):
+        w.ask(n, "ok", state="constant", at=float(n))
+    w.call(3, state="constant", answers=accept("ok"))
+    w.done(3)
+    if ends:
+        signal(w, EXIT, {"code": 0})
+    else:
+        w.call(4, "other", at=62.5)
+    assert [t.operation.outcome for t in twins] == ["open", "open"]
+    w.call(5, "another")
+    w.ask(5, "ok", state="constant")
+    assert set(w.linker.operations.present(w.linker.now).values()) == {"open"}
+
+
 def test_asked_is_abandoned_once_the_same_client_went_on_for_a_minute() -> None:
     w = World()
     asked = w.call(1, at=1)
