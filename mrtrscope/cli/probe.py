@@ -26,6 +26,8 @@ from mrtrscope.cli.probe_names import chosen_names, list_option, names_option, p
 from mrtrscope.cli.replay_drive import recorder
 from mrtrscope.cli.target import credentials_go, headers_of, loaded, run_until_told, server_of, target_options
 
+MAY = "; some of it may be carried out"
+
 if TYPE_CHECKING:
     from mrtrscope.replay.probe import Tried
     from mrtrscope.replay.probe_choose import Chosen
@@ -104,7 +106,7 @@ def server(
     except ValueError as error:
         raise click.UsageError(str(error)) from error
     credentials = credentials_go(recording, where, headers)
-    with recorder(into, where) as journal, progress(sys.stderr) as made:
+    with recorder(into, where) as journal, progress(sys.stderr, MAY) as made:
         prober = Prober(
             recording, where, journal=journal, headers=headers, as_headers=other, wait=wait, answers=from_where,
             credentials=credentials, timeout=timeout, progress=made,

@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import os
-import re
-import shlex
 import signal
 import sys
-import tempfile
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import click
 
-from mrtrscope.cli.common import CLEAN, FINDINGS, colours, columns, epilog, format_option, print_lines, say
-from mrtrscope.cli.probe_names import list_option
+from mrtrscope.cli.common import (
+    CLEAN,
+    FINDINGS,
+    USAGE,
+    colours,
+    columns,
+    epilog,
+    format_option,
+    print_lines,
+    say,
+)
+from mrtrscope.cli.probe_names import chosen_names, list_option, names_option, progress
 
 BROKEN, KEPT, UNSURE = "broken", "kept", "cannot tell"
-FINAL = ("no-result-type",)  # ways whose answer has to be taken for the final result
-URL, SERVER = "{url}", "{server}"
-SAID = 1 << 14  # bytes of a client's stderr that are looked at
-GRACE = 3.0  # seconds between SIGTERM and SIGKILL
 
 
 @click.command(epilog=epilog(
@@ -36,7 +38,14 @@ GRACE = 3.0  # seconds between SIGTERM and SIGKILL
 @click.option(
     "--listen", metavar="HOST:PORT", help="Wait for clients instead of starting one; ctrl-c shows the report."
 )
-@click.option("--way", "names", multiple=True, metavar="NAME", help="Only this way to misbehave; repeatable.")
+@names_option("--way", "Only this way to misbehave, as with --only.")
+@click.option(
+    "--only",
+    "only",
+    multiple=True,
+    metavar="NAME[,NAME]",
+    help="Only these ways to misbehave; --list says which.",
+)
 @click.option("--tool", default="probe", show_default=True, help="Name of the tool that is in the list.")
 @click.option("--timeout", type=click.FloatRange(min=0.1), default=30.0, show_default=True,
               help="Seconds that the client gets for each way.")  # fmt: skip
@@ -45,28 +54,28 @@ GRACE = 3.0  # seconds between SIGTERM and SIGKILL
 )
 @format_option("text", "json")
 def client(
-    command: tuple[str, ...], listen: str | None, names: tuple[str, ...], tool: str, timeout: float,
-    into: Path | None, form: str,
+    command: tuple[str, ...], listen: str | None, names: tuple[str, ...], only: tuple[str, ...], tool: str,
+    timeout: float, into: Path | None, form: str,
 ) -> int:  # fmt: skip
     """Start a client once for each way in which a server can misbehave, and see what it does.
 
     In the client's command, {url} becomes the address of the server, {server} a command that is the server on stdio;
-    without either the address is its last argument. It should list the tools and call one, whatever its name.
+    without either the address is its last argument. It should list the tools and call one, whatever its name; to have
+    its cache tried, it should read probe://a and then probe://b.
     """
-    from mrtrscope.replay.ways import WAYS
+    from mrtrscope.replay.ways import HTTP, WAYS
     from mrtrscope.where import capture_dir
 
     if bool(command) == bool(listen):
         raise click.UsageError("say which client: its command behind --, or --listen HOST:PORT")
-    if unknown := [name for name in names if name not in WAYS]:
-        raise click.UsageError(f"There is no way {unknown[0]!r}; there are: {', '.join(WAYS)}")
+    todo = chosen_names([*only, *names], WAYS, "way") or list(WAYS)
     folder = Path(capture_dir(str(into) if into else None))
-    todo = list(names or WAYS)
     if listen:
+        todo = [name for name in todo if HTTP in WAYS[name].transports]
         rows = asyncio.run(_wait_for_clients(todo, tool, folder, listen))
     else:
         rows = asyncio.run(_start_clients(todo, tool, folder, command, timeout))
-    _print(rows, form)
+    print_rows(rows, form)
     return FINDINGS if any(row["verdict"] == BROKEN for row in rows) else CLEAN
 
 
@@ -87,96 +96,39 @@ def misbehave(way: str, tool: str, into: Path) -> None:
 async def _start_clients(
     todo: list[str], tool: str, folder: Path, command: tuple[str, ...], timeout: float
 ) -> list[dict[str, Any]]:
-    from mrtrscope.replay.misbehave import OverHttp, seen
-    from mrtrscope.replay.ways import WAYS
+    from mrtrscope.recorder import Journal
+    from mrtrscope.replay.tried_client import CONTROL, TriedClient
 
-    rows = []
-    on_stdio = any(SERVER in word for word in command)
-    for name in todo:
-        way = WAYS[name]
-        if on_stdio:
-            before = _journals(folder)
-            server = [
-                sys.executable,
-                "-m",
-                "mrtrscope",
-                "probe",
-                "misbehave",
-                name,
-                "--tool",
-                tool,
-                "--capture",
-                str(folder),
-            ]
-            ended = await _run([word.replace(SERVER, shlex.join(server)) for word in command], timeout)
-            new = sorted(p for p in _journals(folder) - before if f"-{name}-" in p.name)
-            journal = new[-1] if new else None
-        else:
-            http = OverHttp(way, tool, folder)
-            try:
-                ended = await _run(_with_url(command, http.url), timeout)
-            finally:
-                journal = await http.close()
-        verdict, words = (
-            seen(journal, way) if journal is not None else ("not seen", "it never started the server")
-        )
-        if ended.startswith("still running") and verdict == KEPT:
-            verdict, words = UNSURE, f"{words}; not at an end"
-        if name in FINAL and verdict == KEPT and ended != "exit code 0":
-            verdict, words = UNSURE, f"{words}, but did not take it for the end either"
-        rows.append(_row(name, verdict, words, ended))
-    return rows
+    said = Journal.create(str(folder), "replay", "client")
+    trying = TriedClient(command, tool, folder, timeout, said)
+    try:
+        with progress(sys.stderr) as made:
+            for n, name in enumerate([CONTROL, *(name for name in todo if name != CONTROL)]):
+                made(n, len(todo) + (CONTROL not in todo), name)
+                await trying.way(name)
+                if name == CONTROL and trying.absent:
+                    raise NoClient(trying.absent)
+    except OSError as error:
+        why = f"cannot be started: {error.strerror}"
+        raise NoClient(f"{command[0]} {why}. Say behind -- how the client is started.") from error
+    finally:
+        said.close()
+    for line in trying.warnings():
+        say(line)
+    return [trying.rows()[name] for name in todo]
 
 
-def _with_url(command: tuple[str, ...], url: str) -> list[str]:
-    if any(URL in word for word in command):
-        return [word.replace(URL, url) for word in command]
-    return [*command, url]
+class NoClient(click.ClickException):
+    """There is nobody to be tried (exit code 2)."""
 
-
-def _journals(folder: Path) -> set[Path]:
-    return set((folder / "journals").glob("*.mrj"))
-
-
-async def _run(argv: list[str], timeout: float) -> str:
-    """Run a client; how it ended, in words. It gets its own group, so that what it started ends with it."""
-    with tempfile.TemporaryFile() as says:
-        try:
-            process = await asyncio.create_subprocess_exec(
-                *argv, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL, stderr=says,
-                start_new_session=True,
-            )  # fmt: skip
-        except OSError as error:
-            raise click.UsageError(f"{argv[0]}: {error.strerror}") from error
-        try:
-            code = await asyncio.wait_for(process.wait(), timeout)
-        except TimeoutError:
-            return f"still running after {timeout:g} s"
-        finally:
-            for how in (signal.SIGTERM, signal.SIGKILL):
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(process.pid, how)
-                with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(process.wait(), GRACE)
-        ended = f"exit code {code}" if code >= 0 else f"ended by signal {-code}"
-        return ended if code == 0 else f"{ended}{_last_words(says)}"
-
-
-def _last_words(says: IO[bytes]) -> str:
-    """The line of stderr that most likely says why: the last one that names an error, else the last."""
-    from mrtrscope.views.redact import Redactor
-
-    says.seek(max(0, says.seek(0, os.SEEK_END) - SAID))
-    lines = [line.strip(" |+-\t") for line in says.read().decode(errors="replace").splitlines()]
-    lines = [line for line in lines if line]
-    named = [line for line in lines if re.match(r"[\w.]*(Error|Exception)\b.*: ", line)]
-    return f": {Redactor().text((named or lines)[-1])[:100]}" if lines else ""
+    exit_code = USAGE
 
 
 async def _wait_for_clients(todo: list[str], tool: str, folder: Path, listen: str) -> list[dict[str, Any]]:
     from mrtrscope.replay.misbehave import OverHttp, seen
     from mrtrscope.replay.serving import is_loopback
-    from mrtrscope.replay.ways import WAYS
+    from mrtrscope.replay.tried_client import row
+    from mrtrscope.replay.ways import WAYS, together
 
     host, _, port = listen.rpartition(":")
     host = host.strip("[]") or "127.0.0.1"
@@ -198,24 +150,15 @@ async def _wait_for_clients(todo: list[str], tool: str, folder: Path, listen: st
         raise click.UsageError(f"cannot serve on {listen}: {os.strerror(error.errno or 0)}") from error
     finally:
         journals = [await server.close() for server in servers]
-    return [
-        _row(server.way.name, *seen(journal, server.way), "")
-        for server, journal in zip(servers, journals, strict=True)
-    ]
+    verdicts = {
+        server.way.name: seen(journal, server.way) for server, journal in zip(servers, journals, strict=True)
+    }
+    return [row(name, *verdict) for name, verdict in together(verdicts).items()]
 
 
-def _row(name: str, verdict: str, words: str, ended: str) -> dict[str, Any]:
-    from mrtrscope.replay.probe_report import level
-    from mrtrscope.replay.ways import WAYS
-
-    way = WAYS[name]
-    return {
-        "way": name, "does": way.does, "rule": way.rule, "level": level(way.rule), "verdict": verdict, "saw": words,
-        "ended": ended,
-    }  # fmt: skip
-
-
-def _print(rows: list[dict[str, Any]], form: str) -> None:
+def print_rows(rows: list[dict[str, Any]], form: str) -> None:
+    """The table, and what the clients said that did not end well; or JSON."""
+    from mrtrscope.views.escape import terminal
     from mrtrscope.views.table import Cell, Column, table
 
     if form == "json":
@@ -237,3 +180,10 @@ def _print(rows: list[dict[str, Any]], form: str) -> None:
         for row in rows
     )  # fmt: skip
     print_lines(table(heads, cells, columns(), colours()))
+    said: dict[tuple[str, ...], list[str]] = {}
+    for row in rows:
+        if row["stderr"] and row["exit"] != 0:
+            said.setdefault(tuple(row["stderr"]), []).append(row["way"])
+    for lines, ways in said.items():
+        print_lines(["", f"What the client said last in {', '.join(ways)}:"])
+        print_lines(f"  {terminal(line)}" for line in lines)

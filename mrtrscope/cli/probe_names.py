@@ -50,8 +50,8 @@ def chosen_names(given: Iterable[str], table: dict[str, Any], what: str) -> list
 
 
 @contextlib.contextmanager
-def progress(stream: TextIO) -> Iterator[Callable[[int, int, str], None]]:
-    """How far it has come: on a terminal one line that is written over, elsewhere a plain line at the start."""
+def progress(stream: TextIO, warning: str = "") -> Iterator[Callable[[int, int, str], None]]:
+    """How far it has come: on a terminal one line that is written over, elsewhere one at the start, with a warning."""
     from mrtrscope.views.escape import terminal
 
     live = stream.isatty()
@@ -62,7 +62,7 @@ def progress(stream: TextIO) -> Iterator[Callable[[int, int, str], None]]:
         if live:
             stream.write(f"\r\x1b[K{number + 1} of {todo}  {terminal(name)[:100]}")
         elif not begun:
-            stream.write(f"{todo} to try, beginning with {terminal(name)}; some may be carried out.\n")
+            stream.write(f"{todo} to try, beginning with {terminal(name)}{warning}.\n")
         begun = True
         stream.flush()
 

@@ -6,24 +6,30 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+from mrtrscope.link.facts import META_VERSION
 from mrtrscope.recorder import Journal
 from mrtrscope.replay.play import Talk
 from mrtrscope.replay.recording import Recording, Step
 from mrtrscope.replay.served import Lines, Posts, Verbatim
-from mrtrscope.replay.ways import CUT, SILENCE, STREAM, WAYS, Way
+from mrtrscope.replay.ways import CAP, CUT, NOTHING, SILENCE, STREAM, WAYS, Way
 
 INFO = {"name": "mrtrscope-probe", "version": "1"}
 STAMP = {"io.modelcontextprotocol/serverInfo": INFO}
+MODERN = ("resultType", "ttlMs", "cacheScope", "_meta")  # what a server of before 2026-07-28 does not say
 PACE = 0.005  # seconds before each answer, so that who goes round for ever does not take the machine with it
 
 
 class Misbehaving:
-    """Answers requests as a `Player` does, one way wrong. Any tool that is called is there; `tool` is in the list."""
+    """Answers requests as a `Player` does, one way wrong. Any tool that is called is there; `tool` is in the list.
+
+    enough   set when it was asked so often that a client is said to go round for ever
+    """
 
     def __init__(self, way: Way, tool: str = "probe") -> None:
         self._way = way
         self._tool = tool
         self._asked = 0
+        self.enough = asyncio.Event()
 
     async def answer(
         self, request: dict[str, Any], talk: Talk, client: str
@@ -31,9 +37,12 @@ class Misbehaving:
         """The response to a request."""
         method, params, id = request.get("method"), request.get("params"), request.get("id")
         params = params if type(params) is dict else {}
-        if method == self._way.on:
+        modern = type(params.get("_meta")) is dict and META_VERSION in params["_meta"]
+        if method == self._way.on or (self._way.legacy and modern):
             await asyncio.sleep(PACE)
             self._asked += 1
+            if self._asked > CAP + 1:
+                self.enough.set()
             return await self._wrong(params, id, talk), None
         result = self._ordinary(str(method), params)
         if result is None:
@@ -42,17 +51,23 @@ class Misbehaving:
                 "id": id,
                 "error": {"code": -32601, "message": "Method not found"},
             }, None
+        if self._way.legacy:
+            result = {k: v for k, v in result.items() if k not in MODERN}
         return {"jsonrpc": "2.0", "id": id, "result": result}, None
 
     async def _wrong(self, params: dict[str, Any], id: Any, talk: Talk) -> dict[str, Any]:
         result = self._way.answer(params, self._asked - 1)
         response: dict[str, Any] = {"jsonrpc": "2.0", "id": id, "result": result}
+        if "error" in result:
+            response = {"jsonrpc": "2.0", "id": id, **result}
         if isinstance(result, Verbatim):
             response = Verbatim.around(id, result)
         if self._way.how == STREAM and hasattr(talk, "begin"):
             await talk.begin()
         if self._way.how == CUT and hasattr(talk, "cut"):
             await talk.cut(response)
+        if self._way.how == NOTHING:
+            await asyncio.Event().wait()
         if self._way.how == SILENCE:
             try:
                 await asyncio.Event().wait()
@@ -62,9 +77,13 @@ class Misbehaving:
         return response
 
     def _ordinary(self, method: str, params: dict[str, Any]) -> dict[str, Any] | None:
+        if method in self._way.also:
+            found: dict[str, Any] = self._way.also[method]
+            return found
         if method == "server/discover":
+            can: dict[str, Any] = {"tools": {}} | {name.partition("/")[0]: {} for name in self._way.also}
             return {
-                "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}},
+                "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": can,
                 "ttlMs": 0, "cacheScope": "private", "_meta": STAMP,
             }  # fmt: skip
         if method == "initialize":
@@ -99,14 +118,17 @@ async def on_stdio(way: Way, tool: str, into: Path) -> None:
 
 
 class OverHttp:
-    """Misbehaves over HTTP on a loopback address: `url` is for one way, whose traffic is a channel of its own."""
+    """Misbehaves over HTTP on a loopback address: `url` is for one way, whose traffic is a channel of its own;
+    `enough` as with `Misbehaving`."""
 
     def __init__(self, way: Way, tool: str, into: Path, host: str = "127.0.0.1", port: int = 0) -> None:
         from mrtrscope.replay.serve_http import HttpServer
 
         self.way = way
         self._journal = Journal.create(str(into), "replay", way.name)
-        self._server = HttpServer(Misbehaving(way, tool), Posts(self._journal))
+        misbehaving = Misbehaving(way, tool)
+        self.enough = misbehaving.enough
+        self._server = HttpServer(misbehaving, Posts(self._journal))
         try:
             where, number = self._server.start(host, port)
         except OSError:

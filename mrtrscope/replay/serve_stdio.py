@@ -26,11 +26,12 @@ class StdioServer:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._asked: dict[str, asyncio.Future[dict[str, Any]]] = {}
         self._next = 0
+        self._arrived: asyncio.Queue[bytes] = asyncio.Queue()
 
     async def run(self) -> None:
         """Serve until end of input; what is being played then still gets its answer out."""
         loop = asyncio.get_running_loop()
-        arrived: asyncio.Queue[bytes] = asyncio.Queue()
+        arrived = self._arrived
 
         def read() -> None:
             # A thread, since standard input may be a file, a pipe or a terminal, and asyncio takes not all of them.
@@ -91,6 +92,16 @@ class StdioServer:
         view = memoryview(data)
         while view:
             view = view[os.write(self._write_fd, view) :]
+
+    async def cut(self, message: dict[str, Any]) -> None:
+        """Send half of a line, close the output, and stop serving, as a server that crashes does."""
+        data = text_of(message)
+        half = data[: len(data) // 2]
+        self._lines.went(half)
+        os.write(self._write_fd, half)
+        os.close(self._write_fd)
+        self._arrived.put_nowait(b"")
+        raise asyncio.CancelledError
 
     async def ask(self, message: dict[str, Any]) -> dict[str, Any]:
         self._next += 1

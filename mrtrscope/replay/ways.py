@@ -1,7 +1,7 @@
 """The ways in which a server misbehaves towards a client, each with the rule that says what the client should do. Pure.
 
 `Way.answer` says what the server does with the nth request of one call; `Way.judge` what the client made of it, read
-from what was recorded.
+from what was recorded. Whether a client falls back to the handshake is judged over several ways: `together`.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from mrtrscope.replay.recording import Step
 from mrtrscope.replay.served import Verbatim
 from mrtrscope.wire.events import ABSENT
 
-CUT, STREAM, SILENCE = "cut", "stream", "silence"  # how an answer goes out, beside the plain way
+CUT, STREAM, SILENCE, NOTHING = "cut", "stream", "silence", "nothing"  # how it goes out, beside the plain way
+HTTP, STDIO = "http", "stdio"
 CAP = 100  # rounds after which a client is said to go round for ever
-KEPT, BROKEN, UNSURE, NOT_SEEN = "kept", "broken", "cannot tell", "not seen"
+KEPT, BROKEN, UNSURE, NOT_SEEN, NOT_MADE = "kept", "broken", "cannot tell", "not seen", "not made"
 STATE = "mrtrscope-probe-state"
 Value = dict[str, Any]
 Verdict = tuple[str, str]
@@ -46,29 +47,32 @@ def done(text: str = "done") -> Value:
 class Way:
     """One way to misbehave.
 
-    answer   (params, n) -> result of the nth request for the tool, 0 the first
-    how      it goes out: "", CUT, STREAM or SILENCE      on      the method that is answered so
-    judge    (steps on that method) -> (verdict, what was seen)
+    answer      (params, n) -> result of the nth request for the tool, 0 the first; {"error": …} is an error
+    how         it goes out: "", CUT, STREAM, SILENCE (an answer when the client gave up), NOTHING
+    on          the method that is answered so              also    method -> result of others that belong to it
+    legacy      whether the server speaks 2025-11-25 alone: every request of 2026-07-28 is answered so
+    transports  on which it can be done                     judge   (steps on that method) -> (verdict, what was seen)
     """
 
     def __init__(
-        self,
-        name: str,
-        does: str,
-        rule: str,
-        answer: Answer,
-        judge: Judge,
-        *,
-        how: str = "",
-        on: str = "tools/call",
-    ) -> None:
+        self, name: str, does: str, rule: str, answer: Answer, judge: Judge, *, how: str = "", on: str = "tools/call",
+        also: Value | None = None, legacy: bool = False, transports: tuple[str, ...] = (HTTP, STDIO),
+    ) -> None:  # fmt: skip
         self.name, self.does, self.rule = name, does, rule
         self.answer, self._judge, self.how, self.on = answer, judge, how, on
+        self.also, self.legacy, self.transports = also or {}, legacy, transports
 
     def judge(self, steps: list[Step]) -> Verdict:
         """What a client made of it; NOT_SEEN when it never sent what is answered so."""
         here = [step for step in steps if step.exchange.method == self.on]
-        return self._judge(here) if here else (NOT_SEEN, f"the client sent no {self.on}")
+        if not here:
+            return NOT_SEEN, f"the client sent no {self.on}"
+        return self._judge(steps if self.legacy else here)
+
+    @property
+    def wants_retry(self) -> bool:
+        """Whether a client that never retries keeps the rule without showing anything."""
+        return self.on in ("tools/call", "tools/list") and self.how in ("", STREAM)
 
 
 def retries(steps: list[Step]) -> list[Step]:
@@ -132,6 +136,31 @@ def _cancelled(steps: list[Step]) -> Verdict:
     return UNSURE, "was not seen to give up"
 
 
+def _read_both(steps: list[Step]) -> Verdict:
+    """Each resource has to be asked for once; an answer out of the cache for another of them is never seen here."""
+    read = {str(step.params.get("uri")) for step in steps}
+    if {A, B} <= read:
+        return KEPT, f"asked for either, {len(steps)} requests in all"
+    return UNSURE, f"asked for {', '.join(sorted(read))} alone; it should read {A}, then {B}"
+
+
+def _fell_back(steps: list[Step]) -> Verdict:
+    if any(step.exchange.method == "initialize" for step in steps):
+        return KEPT, "fell back to the handshake"
+    return UNSURE, NO_HANDSHAKE
+
+
+def together(verdicts: dict[str, Verdict]) -> dict[str, Verdict]:
+    """The verdicts, looked at together: who falls back after one error must not need that very one."""
+    falls_back = any(WAYS[name].legacy and verdict == KEPT for name, (verdict, _) in verdicts.items())
+    return {
+        name: (BROKEN, "did not fall back, though it does after another error")
+        if falls_back and WAYS[name].legacy and words.startswith(NO_HANDSHAKE)
+        else (verdict, words)
+        for name, (verdict, words) in verdicts.items()
+    }
+
+
 def _told(steps: list[Step]) -> Verdict:
     """What happened; the specification leaves it to the client."""
     found = retries(steps)
@@ -178,6 +207,35 @@ def _awkward() -> list[Way]:
     ]
 
 
+A, B = "probe://a", "probe://b"
+NO_HANDSHAKE = "sent no initialize; a client of 2026-07-28 alone need not"
+_RESOURCES = [{"uri": uri, "name": uri[-1], "mimeType": "text/plain"} for uri in (A, B)]
+
+
+def _content(params: Value, n: int) -> Value:
+    """A text that names its resource, good for a day in every cache."""
+    uri = str(params.get("uri"))
+    held = [{"uri": uri, "mimeType": "text/plain", "text": f"this is {uri}"}]
+    return {"resultType": "complete", "contents": held, "ttlMs": 86_400_000, "cacheScope": "public"}
+
+
+def _refusals() -> list[Way]:
+    """A server of before 2026-07-28 that answers the question which revisions it speaks each time otherwise."""
+    errors = {
+        "probe-32601": (-32601, "Method not found"), "probe-32602": (-32602, "Invalid params"),
+        "probe-32000": (-32000, "Server not initialized"), "probe-1234": (1234, "Not today"),
+    }  # fmt: skip
+    rule, on = "version/fallback-not-code-keyed", "server/discover"
+    found = [
+        Way(name, f"speaks 2025-11-25 alone; server/discover is answered with error {code}", rule,
+            _always({"error": {"code": code, "message": message}}), _fell_back, on=on, legacy=True, transports=(STDIO,))
+        for name, (code, message) in errors.items()
+    ]  # fmt: skip
+    silent = Way("probe-unanswered", "speaks 2025-11-25 alone; server/discover is never answered", rule, _always({}),
+                 _fell_back, how=NOTHING, on=on, legacy=True, transports=(STDIO,))  # fmt: skip
+    return [*found, silent]
+
+
 _LATER = {"resultType": "mrtrscope-later", "requestState": STATE, "inputRequests": {"q": form()}}
 _UNTYPED = {"content": [{"type": "text", "text": "x"}], "requestState": STATE, "inputRequests": {"q": form()}}
 _MODELESS = {
@@ -216,13 +274,19 @@ WAYS: dict[str, Way] = {
             "jsonrpc/duplicate-member", _twice_the_same_key, _told),
         *_awkward(),
         Way("as-a-stream", "answers as an event stream",
-            "http/client-supports-both-types", _once(asks()), _should_finish, how=STREAM),
-        Way("stream-cut", "a stream that breaks off in the middle of the answer",
+            "http/client-supports-both-types", _once(asks()), _should_finish, how=STREAM,
+            transports=(HTTP,)),
+        Way("stream-cut", "breaks off in the middle of the answer: the stream, on stdio the line and itself",
             "http/no-stream-resumption", _always(done()), _told, how=CUT),
         Way("late-after-cancel", "no answer until the client gives up, then one",
             "cancel/client-timeout-cancels", _always(done()), _cancelled, how=SILENCE),
         Way("list-asks", "answers tools/list with input_required",
             "mrtr/input-required-on-other-method-invalid", _always(_LIST), _should_not_retry, on="tools/list"),
+        Way("cached-reads", "two resources, each good for a day in a cache",
+            "caching/key-includes-params", _content, _read_both, on="resources/read",
+            also={"resources/list": {"resultType": "complete", "resources": _RESOURCES, "ttlMs": 0,
+                                     "cacheScope": "private"}}),
+        *_refusals(),
     )
 }  # fmt: skip
 """By name, in the order in which they are tried."""

@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
+from mrtrscope.journal import read_capture
 from mrtrscope.replay import Recording
 from mrtrscope.replay.served import Verbatim, text_of
-from mrtrscope.replay.ways import BROKEN, CAP, KEPT, NOT_SEEN, UNSURE, WAYS
+from mrtrscope.replay.ways import BROKEN, CAP, HTTP, KEPT, NOT_MADE, NOT_SEEN, UNSURE, WAYS, together
 from mrtrscope.rules.catalogue import ENTRIES
 from tests.conftest import ROOT, mrtrscope
 from tests.replay.world import PYTHON, YES, asks, call, capture, request, said
@@ -25,6 +26,9 @@ OFFICIAL = dict.fromkeys(WAYS, KEPT) | {
     "no-result-type": UNSURE,
     "duplicate-keys": UNSURE,
     "stream-cut": UNSURE,
+}
+OVER_HTTP = {
+    name: verdict if HTTP in WAYS[name].transports else NOT_MADE for name, verdict in OFFICIAL.items()
 }
 
 
@@ -40,15 +44,18 @@ def rows(done: subprocess.CompletedProcess[str]) -> dict[str, dict[str, Any]]:
 @pytest.mark.live
 def test_what_the_official_client_makes_of_it_over_http(tmp_path: Path) -> None:
     got = rows(probe(tmp_path, "--format", "json", "--", *CLIENT, "{url}"))
-    assert {way: row["verdict"] for way, row in got.items()} == OFFICIAL
+    assert {way: row["verdict"] for way, row in got.items()} == OVER_HTTP
     assert got["endless"]["saw"] == "gave up after 10 retries"
     assert got["endless-state-only"]["saw"] == "gave up after 10 retries"
     assert "InputRequiredRoundsExceededError" in got["endless"]["ended"]
     assert got["no-result-type"]["saw"] == "did not retry, but did not take it for the end either"
     assert got["state-long"]["saw"] == "came back as it was issued"
     assert got["well-behaved"]["ended"] == "exit code 0"
+    assert got["cached-reads"]["saw"] == "asked for either, 2 requests in all"
+    assert got["no-mode"]["exit"] == 0
+    assert "Sampling not supported" in got["undeclared-kinds"]["stderr"][-1]
     listed = json.loads(mrtrscope("list", tmp_path, "--format", "json").stdout)["operations"]
-    assert len(listed) >= 3 * len(WAYS) - 1
+    assert len(listed) >= 3 * sum(verdict != NOT_MADE for verdict in OVER_HTTP.values()) - 1
     assert mrtrscope("diagram", tmp_path, listed[2]["id"], "--format", "text").returncode == 0
 
 
@@ -61,12 +68,77 @@ def test_the_same_on_stdio(tmp_path: Path) -> None:
         "state-not-ascii",
         "late-after-cancel",
         "list-asks",
+        "stream-cut",
+        "cached-reads",
+        *(name for name in WAYS if name.startswith("probe-")),
     ]
-    options = [word for way in ways for word in ("--way", way)]
-    got = rows(probe(tmp_path, *options, "--format", "json", "--", *CLIENT, "{server}"))
+    got = rows(probe(tmp_path, "--only", ",".join(ways), "--format", "json", "--", *CLIENT, "{server}"))
     assert {way: row["verdict"] for way, row in got.items()} == {way: OFFICIAL[way] for way in ways}
+    assert got["probe-1234"]["saw"] == got["probe-unanswered"]["saw"] == "fell back to the handshake"
+    assert got["stream-cut"]["ended"].endswith("Connection closed")
     listed = json.loads(mrtrscope("list", tmp_path, "--format", "json").stdout)["operations"]
-    assert {op["channel"] for op in listed} == set(ways)
+    assert {op["channel"] for op in listed} == {"well-behaved", *ways}
+
+
+def test_half_a_line_is_all_that_comes_of_a_cut_on_stdio(tmp_path: Path) -> None:
+    argv = [PYTHON, "-m", "mrtrscope", "probe", "misbehave", "stream-cut", "--capture", str(tmp_path)]
+    asked = json.dumps(call(1, "probe")).encode() + b"\n"
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin
+        assert process.stdout
+        process.stdin.write(asked)
+        process.stdin.flush()
+        came = process.stdout.read()  # until the server closes it; its input is still open
+        assert process.wait(30) == 0
+    assert came.startswith(b'{"jsonrpc":"2.0","id":1,"result":')
+    assert not came.endswith((b"}", b"\n"))
+    (step,) = Recording.load(tmp_path).steps
+    assert step.exchange.answer is None
+
+
+def test_what_a_client_said_is_in_the_report_and_in_the_capture(tmp_path: Path) -> None:
+    """It works where nothing is wrong, else it complains, and names a secret."""
+    client = (
+        "import os, subprocess, sys\n"
+        f"done = subprocess.run([{PYTHON!r}, {CLIENT[1]!r}, sys.argv[1]], capture_output=True)\n"
+        "if done.returncode:\n"
+        "    print('first', 'Authorization: Bearer abcdefghijklmnop0123456789', 'last', sep='\\n', file=sys.stderr)\n"
+        "sys.exit(7 * bool(done.returncode))\n"
+    )
+    done = probe(tmp_path, "--only", "unknown-result-type", "--", PYTHON, "-c", client)
+    assert "exit code 7: last" in done.stdout
+    said = done.stdout.partition("What the client said last in unknown-result-type:\n")[2].splitlines()
+    assert said[0] == "  first"
+    assert "abcdefghijklmnop0123456789" not in done.stdout
+    kept = b"".join(f.data for f in read_capture(tmp_path) if f.lane.endswith("e"))
+    assert kept == b"first\nAuthorization: Bearer abcdefghijklmnop0123456789\nlast\n"
+    exits = [json.loads(f.data) for f in read_capture(tmp_path) if f.kind == "exit"]
+    assert exits == [{"code": 0}, {"code": 7}]
+
+
+def test_a_client_that_never_comes_is_one_line(tmp_path: Path) -> None:
+    code = "import sys; sys.exit('ImportError: No module named nothing')"
+    for where, what in (("{url}", "connect to"), ("{server}", "start")):
+        done = probe(tmp_path / what, "--", PYTHON, "-c", code, where)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr.splitlines()[-1] == (
+            f"Error: {PYTHON} did not {what} the server: exit code 1, and said: ImportError: No module named nothing."
+            " Try the command by itself first."
+        )
+
+
+def test_a_client_that_never_retries_shows_nothing_by_it(tmp_path: Path) -> None:
+    code = (
+        "import json, sys, urllib.request\n"
+        "body = json.dumps({'jsonrpc': '2.0', 'id': 1, 'method': 'tools/call', 'params': {'name': 'probe'}}).encode()\n"
+        "r = urllib.request.Request(sys.argv[1], body, {'Content-Type': 'application/json'})\n"
+        "urllib.request.build_opener(urllib.request.ProxyHandler({})).open(r).read()\n"
+    )
+    got = rows(probe(tmp_path, "--only", "endless", "--format", "json", "--", PYTHON, "-c", code))
+    assert (got["endless"]["verdict"], got["endless"]["saw"]) == (
+        UNSURE,
+        "did not retry at all; but where nothing is wrong it did not retry",
+    )
 
 
 @pytest.mark.live
@@ -84,12 +156,13 @@ def test_a_client_that_goes_round_for_ever_is_found_and_ended(tmp_path: Path) ->
         "    more = {'requestState': got.get('requestState', 'x').upper(), 'inputResponses': {}}\n"
     )
     client = ["--format", "json", "--", PYTHON, "-c", code]
-    done = probe(tmp_path, "--way", "endless", "--timeout", "12", *client)
+    done = probe(
+        tmp_path, "--way", "endless,no-result-type", "--way", "state-quotes", "--timeout", "60", *client
+    )
     assert done.returncode == 1
-    assert rows(done)["endless"]["verdict"] == BROKEN
-    assert rows(done)["endless"]["ended"] == "still running after 12 s"
-    got = rows(probe(tmp_path, "--way", "no-result-type", "--way", "state-quotes", "--timeout", "5", *client))
+    got = rows(done)
     assert {row["verdict"] for row in got.values()} == {BROKEN}
+    assert got["endless"]["ended"] == "ended by us, this being enough"
     assert got["state-quotes"]["saw"] == "turned into upper case"
 
 
@@ -115,6 +188,7 @@ def test_clients_may_come_by_themselves(tmp_path: Path) -> None:
 def test_a_way_names_a_rule_and_says_json(way: Any) -> None:
     assert way.rule in ENTRIES
     json.loads(text_of({"result": way.answer({}, 0)}))
+    assert way.transports
 
 
 def test_a_key_can_be_said_twice() -> None:
@@ -135,6 +209,21 @@ def test_what_is_made_of_what_a_client_did(tmp_path: Path) -> None:
     assert judged("undeclared-kinds", tmp_path / "4", *first, *again)[0] == BROKEN
     assert judged("well-behaved", tmp_path / "5", *first, *again)[0] == BROKEN
     assert judged("endless", tmp_path / "6", request(1, "tools/list"))[0] == NOT_SEEN
+    read = [request(n, "resources/read", uri=f"probe://{u}") for n, u in enumerate("aab")]
+    assert judged("cached-reads", tmp_path / "8", *read[:2])[0] == UNSURE
+    assert judged("cached-reads", tmp_path / "9", *read) == (KEPT, "asked for either, 3 requests in all")
+    asked = (
+        request(1, "server/discover"),
+        {"jsonrpc": "2.0", "id": 1, "error": {"code": 1234, "message": "x"}},
+    )
+    alone = judged("probe-1234", tmp_path / "10", *asked)
+    assert alone == (UNSURE, "sent no initialize; a client of 2026-07-28 alone need not")
+    back = judged("probe-32601", tmp_path / "11", *asked, request(2, "initialize", meta={}))
+    assert together({"probe-1234": alone}) == {"probe-1234": alone}
+    assert together({"probe-1234": alone, "probe-32601": back}) == {
+        "probe-1234": (BROKEN, "did not fall back, though it does after another error"),
+        "probe-32601": (KEPT, "fell back to the handshake"),
+    }
     many = [
         m
         for n in range(2, CAP + 4)
@@ -151,7 +240,7 @@ MISTAKES = [
     (["--listen", "x"], "--listen x: HOST:PORT is wanted"),
     (
         ["--way", "endless", "--", "no-such-command-anywhere"],
-        "no-such-command-anywhere: No such file or directory",
+        "no-such-command-anywhere cannot be started: No such file or directory. Say behind -- how the client",
     ),
 ]
 
@@ -159,6 +248,6 @@ MISTAKES = [
 @pytest.mark.parametrize(("options", "says"), MISTAKES, ids=[" ".join(o) for o, _ in MISTAKES])
 def test_a_mistake_is_one_line(tmp_path: Path, options: list[str], says: str) -> None:
     done = probe(tmp_path, *options)
-    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
-    assert done.stderr.startswith(f"Error: {says}")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.splitlines()[-1].startswith(f"Error: {says}")
     assert os.path.isdir(tmp_path)

@@ -222,7 +222,7 @@ def test_on_a_terminal_it_says_how_far_it_has_come(tmp_path: Path) -> None:
         (Screen(), "\r\x1b[K1 of 2  first\r\x1b[K2 of 2  second\r\x1b[K"),
         (io.StringIO(), "2 to try, beginning with first; some may be carried out.\n"),
     ):
-        with progress(stream) as made:
+        with progress(stream, "; some may be carried out") as made:
             made(0, 2, "first")
             made(1, 2, "second")
         assert stream.getvalue() == expected
