@@ -17,13 +17,15 @@ def told(more: dict[str, Any], named: Callable[[str], str | None]) -> dict[str, 
     if "task" in more:
         states = [model.State(t=t / 1e6, state=state) for t, state in more["states"]]
         out["task"] = model.Task(id=more["task"], polls=more["polls"], updates=more["updates"], states=states)
+    if "context" in more:
+        out["context"] = more["context"]
     if "delivered" in more:
         at = more["acknowledged"]
         out["subscription"] = model.Subscription(
             acknowledged=None if at is None else at / 1e6, delivered=more["delivered"], ended=more["ended"],
             by=more["by"],
         )  # fmt: skip
-    for name, field in (("within", "within"), ("hop", "hop_of")):
+    for name, field in (("within", "within"), ("hop", "hop_of"), ("talk", "conversation")):
         if name in more:
             out[field] = _within(more[name], named)
     return out

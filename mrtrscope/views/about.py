@@ -14,7 +14,7 @@ EVIDENCE = {
     "session": "of the same session", "only-open": "no other call was open", "trace": "same trace",
     "tool": "same tool", "tool-renamed": "same tool but for a prefix", "arguments": "same arguments",
     "time": "while that call was in flight", "question": "the same question came back",
-    "state": "the same state came back", "result": "the same result came back",
+    "state": "the same state came back", "result": "the same result came back", "context": "the same contextId",
 }  # fmt: skip
 
 
@@ -24,6 +24,8 @@ def about(op: model.Operation) -> Iterator[str]:
         yield _inside("asked in", op.within)
     if op.hop_of is not None:
         yield _inside("made by a gateway for", op.hop_of)
+    if op.conversation is not None:
+        yield _inside("of the conversation that began with", op.conversation)
     if op.nested:
         yield f"the server asked in it: {_listed(op.nested)}"
     if op.hops:

@@ -18,7 +18,7 @@ POLLS = frozenset(name for name, what in agents.METHODS.items() if what == agent
 UPDATE = "tasks/update"
 _LABELS = {
     "tasks/get": "poll", "tasks/update": "answers", "tasks/cancel": "cancels", "tasks/result": "fetches the result",
-    "GetTask": "poll", "SubscribeToTask": "takes the stream up", "tasks/resubscribe": "takes the stream up",
+    "GetTask": "poll", "SubscribeToTask": "resubscribes", "tasks/resubscribe": "resubscribes",
     "CancelTask": "cancels",
 }  # fmt: skip
 

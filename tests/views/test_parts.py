@@ -123,3 +123,18 @@ def test_rounds_of_an_agent_end_with_its_last_word() -> None:
 )
 def test_what_shows_no_state_has_none(result: dict[str, Any]) -> None:
     assert parts.state_of(Said("m1", 0.0, "s2c", "response", {"result": result})) == ""
+
+
+@pytest.mark.parametrize(
+    ("result", "state", "work"),
+    [
+        ({"kind": "task", "id": "t", "status": {"state": "input-required"}}, "input_required", False),
+        ({"kind": "status-update", "taskId": "t", "status": {"state": "completed"}, "final": True}, "completed", False),
+        ({"kind": "artifact-update", "taskId": "t", "artifact": {}}, "", True),
+        ({"artifactUpdate": {"taskId": "t", "artifact": {}}}, "", True),
+        ({"kind": "message", "parts": []}, "", False),
+    ],
+)  # fmt: skip
+def test_what_an_agent_of_either_form_tells(result: dict[str, Any], state: str, work: bool) -> None:
+    said = Said("m1", 0.0, "s2c", "response", {"jsonrpc": "2.0", "id": 1, "result": result}, 200)
+    assert (parts.state_of(said), parts.is_work(said)) == (state, work)
