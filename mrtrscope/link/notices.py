@@ -1,10 +1,10 @@
-"""Which request a notification belongs to, which one a cancellation names, and whether what is named can be known."""
+"""Which request a notification or a stray answer belongs to, which one a cancellation names, and what can be known."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mrtrscope.link.facts import MODERN, Exchange
+from mrtrscope.link.facts import A2A, MODERN, Exchange
 from mrtrscope.link.pairing import Pending
 from mrtrscope.link.processes import LISTEN
 from mrtrscope.wire.events import Message
@@ -78,3 +78,12 @@ def _misshapen(pending: Pending, scope: str, message: Message) -> Exchange | Non
             if found is not None:
                 return found
     return None
+
+
+def posted(pending: Pending, message: Message) -> Exchange | None:
+    """Note with an answer that fits no request which ids were posted there; the request, where it was to an agent."""
+    if message.http is None:
+        return None
+    exchanges = pending.by_http.get(message.http.key, [])
+    message.http.facts["ids"] = [e.request.id for e in exchanges]
+    return exchanges[0] if exchanges and exchanges[0].era == A2A else None
