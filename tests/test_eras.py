@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import SAMPLES, mrtrscope
+from tests.conftest import SAMPLES, SHARED, mrtrscope
 
 
 def listed(tmp_path: Path, sample: str) -> list[dict[str, Any]]:
@@ -78,3 +78,28 @@ def test_who_ended_a_subscription(tmp_path: Path) -> None:
     told = found["subscription"]
     assert (told["ended"], told["by"], sum(told["delivered"].values())) == ("cancelled", "client", 2)
     assert told["acknowledged"] > found["t"]
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize(("recording", "calls", "exact"), [("ts-auto", 18, 6), ("py-legacy", 17, 2)])
+def test_both_sides_of_a_real_gateway_are_joined(
+    tmp_path: Path, recording: str, calls: int, exact: int
+) -> None:
+    assert SHARED is not None
+    folder = SHARED / "corpus" / "captures" / "proxy" / f"fastmcp-proxy__{recording}"
+    for side in (folder, folder / "inner"):
+        mrtrscope("import", side / "capture.jsonl.gz", "--capture", tmp_path)
+    ops = json.loads(mrtrscope("list", tmp_path, "--format", "json").stdout)["operations"]
+    front = ops[0]["channel"]
+    named = [op for op in ops if op["method"] in ("tools/call", "prompts/get", "resources/read")]
+    hops = [op for op in named if op["channel"] != front]
+    grades = [op["hop_of"]["grade"] for op in hops]
+    assert (len(hops), grades.count("exact"), grades.count("inferred")) == (calls, exact, calls - exact)
+    hosts = {op["id"]: op for op in named if op["channel"] == front}
+    for op in hops:
+        host = hosts[op["hop_of"]["operation"]]
+        assert (host["method"], host["target"]) == (op["method"], op["target"])
+        assert host["t"] < op["t"] < host["t"] + host["times"]["total"]
+    assert not any(op["hop_of"] for op in hosts.values())
+    found = json.loads(mrtrscope("check", tmp_path, "--format", "json").stdout)["findings"]
+    assert not any(f["rule"].startswith("gateway/") for f in found)

@@ -102,14 +102,21 @@ class Hops:
             self._flying.popitem(last=False)
         return found
 
-    def asked(self, question: Exchange, call: Exchange | None) -> None:
-        """A server's own request was asked in a call."""
+    def asked(self, question: Exchange, call: Exchange | None) -> list[Exchange]:
+        """A server's own request was asked in a call; returns the exchanges whose operations are told anew."""
         if call is None:
-            return
+            return []
         share = self._shares.get(call.operation.key)
+        mark = (
+            _of_question({"method": question.method, "params": question.request.params})
+            if self._shares
+            else ""
+        )
+        found = self._proved(call, [mark]) if mark else []
         self.gateways.asked(question, call, share)
         if share is not None:
-            _mark(share, _of_question({"method": question.method, "params": question.request.params}))
+            _mark(share, mark)
+        return found
 
     def answered(self, question: Exchange, call: Exchange | None) -> Exchange | None:
         """A server's own request was answered, or will not be; returns the call that it was asked in."""

@@ -132,8 +132,7 @@ class Linker:
         if message.dir == "s2c":
             task = self.operations.longs.of(message, "c2s", related(message))
             call = self.nested.asked(exchange, scope, self._of_stream(message), task)
-            self.hops.asked(exchange, call)
-            self._tell(call)
+            self._tell(call, *self.hops.asked(exchange, call))
         else:
             self._tell(*self.hops.requested(exchange))
             tried.requested(channel, exchange)
@@ -250,9 +249,8 @@ class Linker:
 
     def _tell(self, *others: Exchange | None) -> None:
         """Other exchanges than the one at hand are no longer what they were."""
-        for other in others:
-            if other is not None:
-                self._sink.changed(other)
+        for other in filter(None, others):
+            self._sink.changed(other)
 
     def _late(self, message: Message, exchange: Exchange | None, operation: str, scope: str) -> None:
         """A response to something that was answered before, or that nobody asked."""
@@ -272,8 +270,12 @@ class Linker:
         elif operation:
             self._sink.message(message, EXTRA_ROLE, None, operation)
         else:
-            about = notices.posted(self.pending, message)
-            if message.http is None and message.dir == "s2c" and message.id_text in (None, "null"):
+            about = None
+            if message.http is not None:
+                posted = self.pending.by_http.get(message.http.key, ())
+                message.http.facts["ids"] = [e.request.id for e in posted]
+                about = posted[0] if posted and posted[0].era == A2A else None
+            elif message.dir == "s2c" and message.id_text in (None, "null"):
                 self.stdio.process(message).answered_without_id()
             self._sink.message(
                 message, "" if notices.may_be_missing(message, self._gapped) else STRAY_ROLE, about, ""
@@ -356,11 +358,9 @@ class Linker:
     # -- signals
 
     def _signal(self, signal: Signal) -> None:
-        exchange = None
         http = signal.http
-        if http is not None:
-            posted = self.pending.by_http.get(http.key)
-            exchange = posted[0] if posted else None
+        posted = self.pending.by_http.get(http.key) if http is not None else None
+        exchange = posted[0] if posted else None
         self.watchers.heard(signal, exchange)
         if signal.peer.transport == "stdio":
             self.stdio.signal(signal)
@@ -386,10 +386,10 @@ class Linker:
 
     def _process_ended(self, signal: Signal) -> None:
         for dir in ("c2s", "s2c"):
-            for same in list(self.pending.by_id.get(signal.peer.id + dir, {}).values()):
-                for exchange in list(same):
-                    if self._end(exchange, CUT, None):
-                        self._sink.settled(exchange.operation)
+            waiting = self.pending.by_id.get(signal.peer.id + dir, {}).values()
+            for exchange in [one for same in waiting for one in same]:
+                if self._end(exchange, CUT, None):
+                    self._sink.settled(exchange.operation)
         self._given_up(self.operations.peer_ended(signal.peer.id))
 
     def _given_up(self, operations: list[Operation]) -> None:
