@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from mrtrscope.link import listens, notices, pairing, servers, tried
 from mrtrscope.link.exchanges import asked_by_server, begin
-from mrtrscope.link.facts import A2A, LEGACY, MODERN, Exchange, Operation
+from mrtrscope.link.facts import LEGACY, MODERN, Exchange, Operation
 from mrtrscope.link.hops import Hops
 from mrtrscope.link.memory import Memory
 from mrtrscope.link.nested import Nested
@@ -270,12 +270,8 @@ class Linker:
         elif operation:
             self._sink.message(message, EXTRA_ROLE, None, operation)
         else:
-            about = None
-            if message.http is not None:
-                posted = self.pending.by_http.get(message.http.key, ())
-                message.http.facts["ids"] = [e.request.id for e in posted]
-                about = posted[0] if posted and posted[0].era == A2A else None
-            elif message.dir == "s2c" and message.id_text in (None, "null"):
+            about = notices.posted(self.pending, message)
+            if message.http is None and message.dir == "s2c" and message.id_text in (None, "null"):
                 self.stdio.process(message).answered_without_id()
             self._sink.message(
                 message, "" if notices.may_be_missing(message, self._gapped) else STRAY_ROLE, about, ""
