@@ -7,12 +7,15 @@ import time
 def default_capture() -> str:
     """$MRTRSCOPE_CAPTURE, else $XDG_STATE_HOME/mrtrscope/captures/<date>."""
     given = os.environ.get("MRTRSCOPE_CAPTURE")
-    if given:
-        return given
+    return given or os.path.join(captures_home(), time.strftime("%Y-%m-%d"))
+
+
+def captures_home() -> str:
+    """The folder of the captures that nobody named: $XDG_STATE_HOME/mrtrscope/captures."""
     state = os.environ.get("XDG_STATE_HOME", "")
     if not os.path.isabs(state):  # the XDG specification says to ignore it then
         state = os.path.join(os.path.expanduser("~"), ".local", "state")
-    return os.path.join(state, "mrtrscope", "captures", time.strftime("%Y-%m-%d"))
+    return os.path.join(state, "mrtrscope", "captures")
 
 
 def capture_dir(given: str | None) -> str:

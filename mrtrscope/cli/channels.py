@@ -7,7 +7,6 @@ from pathlib import Path
 import click
 
 from mrtrscope.cli.common import (
-    capture_argument,
     epilog,
     format_option,
     masked,
@@ -17,10 +16,11 @@ from mrtrscope.cli.common import (
     raw_option,
     update_option,
 )
+from mrtrscope.cli.newest import newest_capture_argument
 
 
 @click.command(epilog=epilog("mrtrscope channels captures/sample-demo"))
-@capture_argument
+@newest_capture_argument
 @format_option("text", "json")
 @raw_option
 @update_option
@@ -29,11 +29,14 @@ def channels(capture: Path, form: str, raw: bool, no_update: bool) -> None:
 
     Each line tells the revision, on what evidence, what was tried before, and why the client fell back to an older one.
     """
+    from mrtrscope.views import beside
+
     with opened(capture, no_update) as store:
         rows = masked(raw).channels(store.channels())
         if form == "json":
-            print_json("channels", rows)
+            print_json("channels", rows, lambda: beside.members(store))
         else:
             from mrtrscope.views.eras import line
 
             print_lines(map(line, rows))
+            print_lines(beside.lines(store))

@@ -15,12 +15,12 @@ import click
 from mrtrscope.cli.common import (
     CLEAN,
     FINDINGS,
-    capture_argument,
     colours,
     columns,
     epilog,
     format_option,
     masked,
+    on_terminal,
     opened,
     print_json,
     print_lines,
@@ -28,6 +28,7 @@ from mrtrscope.cli.common import (
     say,
     update_option,
 )  # fmt: skip
+from mrtrscope.cli.newest import newest_capture_argument
 
 if TYPE_CHECKING:
     from mrtrscope import model
@@ -43,7 +44,7 @@ FAILING = {"must": ("must",), "should": ("must", "should"), "never": ()}
     "mrtrscope check captures/sample-demo --select mrtr --party client --format github --fail-on never",
     "mrtrscope check captures/sample-demo --verdicts --fail-on never",
 ))  # fmt: skip
-@capture_argument
+@newest_capture_argument
 @click.option("--fail-on", type=click.Choice(["must", "should", "never"]), default="must", show_default=True,
               help="Lowest level that makes the exit code 1.")  # fmt: skip
 @click.option("--select", multiple=True, metavar="RULE|AREA", help="Only these rules or areas; repeatable.")
@@ -76,9 +77,11 @@ def check(
     """Judge a capture against the rules and print what it breaks.
 
     CAPTURE is a capture folder, a journal, a transcript, a mitmproxy flow file or a HAR. Exit code: 0 clean,
-    1 findings, 2 usage, 3 unreadable.
+    1 findings, 2 usage, 3 unreadable. Without CAPTURE it is the newest one.
     """
     chosen = _chosen(select, ignore, party, baseline)
+    from mrtrscope.views import beside
+
     hide = masked(raw)
     with opened(capture, no_update) as store:
         if write_baseline is not None:
@@ -91,7 +94,8 @@ def check(
         if verdicts:
             _print_verdicts(store, hide, form, whole)
         elif form == "json":
-            print_json("findings", hide.findings(store, chosen(store)), lambda: {"counts": levels})
+            rest = {"counts": levels, **beside.members(store)}
+            print_json("findings", hide.findings(store, chosen(store)), lambda: rest)
         elif form == "text":
             _print_text(store, hide, chosen, levels, whole)
         else:
@@ -144,8 +148,11 @@ def _print_text(
     levels: dict[str, int],
     whole: bool,
 ) -> None:
+    from mrtrscope.views import beside
+    from mrtrscope.views.hints import Noticed
     from mrtrscope.views.rows import EACH, findings
 
+    noticed = Noticed()
     each = sys.maxsize if whole else EACH
     print_lines(
         findings(
@@ -156,9 +163,12 @@ def _print_text(
             colours(),
             about=lambda at: hide.redact.text(store.about(at)),
             each=each,
-            mask=lambda rows: hide.findings(store, rows),
+            mask=lambda rows: noticed.findings(hide.findings(store, rows)),
         )
     )
+    print_lines(beside.lines(store))
+    if on_terminal():
+        print_lines(noticed.lines(store.source, colours()))
 
 
 def _print_verdicts(store: Store, hide: Masked, form: str, whole: bool) -> None:

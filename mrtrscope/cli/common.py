@@ -35,24 +35,28 @@ class CannotWrite(click.ClickException):
 
 def capture_argument[F: Callable[..., Any]](function: F) -> F:
     """CAPTURE: a capture folder, a journal, a transcript, a flow file or a HAR."""
-    return click.argument("capture", type=_Capture(path_type=Path))(function)
+    return click.argument("capture", type=CapturePath(path_type=Path))(function)
 
 
-class _Capture(click.Path):
+class CapturePath(click.Path):
     """A path that must be there; what to do when it is not."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        path = Path(os.fsdecode(super().convert(value, param, ctx)))
-        if not path.exists():
-            raise click.UsageError(
-                f"{path}: no such file or folder; record one with mrtrscope wrap, relay or proxy", ctx
-            )
-        if not (path.is_file() or path.is_dir()):
-            raise click.UsageError(
-                f"{path}: a pipe, a socket or a device; name a capture folder, or write it to a file first",
-                ctx,
-            )
-        return path
+        return capture_named(os.fsdecode(super().convert(value, param, ctx)), ctx)
+
+
+def capture_named(name: str, ctx: click.Context | None = None) -> Path:
+    """The path of a capture; UsageError when nothing that can be one is there."""
+    path = Path(name)
+    if not path.exists():
+        raise click.UsageError(
+            f"{path}: no such file or folder; record one with mrtrscope wrap, relay or proxy", ctx
+        )
+    if not (path.is_file() or path.is_dir()):
+        raise click.UsageError(
+            f"{path}: a pipe, a socket or a device; name a capture folder, or write it to a file first", ctx
+        )
+    return path
 
 
 def update_option[F: Callable[..., Any]](function: F) -> F:
@@ -122,6 +126,11 @@ def say(text: str) -> None:
 def colours() -> bool:
     """Whether results may be coloured: only on a terminal whose owner did not say no (https://no-color.org)."""
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def on_terminal() -> bool:
+    """Whether a person reads the results, who may want to know what to type next."""
+    return sys.stdout.isatty()
 
 
 def columns() -> int | None:

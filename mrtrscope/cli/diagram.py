@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mrtrscope.cli.common import capture_argument, columns, epilog, opened, say, update_option
+from mrtrscope.cli.common import columns, epilog, opened, say, update_option
+from mrtrscope.cli.newest import id_argument, newest_capture_argument
 from mrtrscope.cli.output import form_of, in_a_folder
 
 if TYPE_CHECKING:
@@ -27,8 +28,8 @@ _SUFFIX = {"mermaid": ".mmd", "plantuml": ".puml", "text": ".txt"}
 
 @click.command(epilog=epilog("mrtrscope diagram captures/sample-demo op1 --format text",
                              "mrtrscope diagram captures/sample-demo --all -o pictures"))  # fmt: skip
-@capture_argument
-@click.argument("id", required=False)
+@newest_capture_argument
+@id_argument(required=False)
 @click.option(
     "--format", "form", type=click.Choice(_FORMATS), help="Default: by the name after -o, else svg."
 )

@@ -6,32 +6,63 @@ import difflib
 import inspect
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import click
 
-from mrtrscope.cli.common import colours, epilog, format_option, print_lines
+from mrtrscope.cli.common import capture_named, colours, epilog, format_option, opened, print_lines, say
+from mrtrscope.cli.newest import is_id, newest, normal
 
 
-@click.command(epilog=epilog("mrtrscope explain mrtr/at-least-one-field"))
-@click.argument("rule")
+@click.command(epilog=epilog("mrtrscope explain mrtr/at-least-one-field",
+                             "mrtrscope explain captures/sample-demo m42"))  # fmt: skip
+@click.argument("what", nargs=-1, required=True, metavar="RULE | [CAPTURE] ID")
 @format_option("text", "json")
-def explain(rule: str, form: str) -> None:
+def explain(what: tuple[str, ...], form: str) -> None:
     """Explain one rule: its source, why it matters, examples.
 
-    RULE is an id as `check` and `rules` print it; its last part is enough where only one rule has it.
+    RULE is an id as `check` and `rules` print it; its last part is enough where only one rule has it. With an ID (op3,
+    m42, f12) it is the rules that were broken there.
     """
+    from mrtrscope.rules import catalogue
+
+    if len(what) > 2 or (len(what) == 2 and not is_id(what[1])):
+        raise click.UsageError("Name one rule, or a capture and an ID in it (op3, m42, f12).")
+    if is_id(what[-1]):
+        rules = _broken(capture_named(what[0]) if len(what) == 2 else newest(), normal(what[-1]))
+    else:
+        rules = [_find(what[0], list(catalogue.ENTRIES))]
+    found = [_rule(id) for id in rules]
+    if form == "json":
+        click.echo(json.dumps(found[0] if len(found) == 1 else {"rules": found}, indent=1))
+        return
+    for n, one in enumerate(found):
+        print_lines([*[""] * (2 * bool(n)), *_page(one)])
+
+
+def _rule(id: str) -> dict[str, Any]:
     from mrtrscope.rules import catalogue, registry
 
-    known = registry.load()
-    id = _find(rule, list(catalogue.ENTRIES))
-    entry, code = catalogue.ENTRIES[id], known.get(id)
-    found = {**entry, "checked": code is not None, "text": inspect.cleandoc(code.doc) if code else None,
-             "examples": list(_examples(id))}  # fmt: skip
-    if form == "json":
-        click.echo(json.dumps(found, indent=1))
-    else:
-        print_lines(_page(found))
+    code = registry.load().get(id)
+    return {**catalogue.ENTRIES[id], "checked": code is not None,
+            "text": inspect.cleandoc(code.doc) if code else None, "examples": list(_examples(id))}  # fmt: skip
+
+
+def _broken(capture: Path, id: str) -> list[str]:
+    """The rules that were broken at an operation, a message or another event."""
+    from mrtrscope.cli.show import at_finding, missing
+
+    with opened(capture) as store:
+        if not id.startswith("op"):
+            id = at_finding(store, id)
+        if not (store.operation(id) if id.startswith("op") else store.about(id)):
+            raise missing(store, id)
+        found = store.findings(id) if id.startswith("op") else store.findings_at([id])
+        rules = list(dict.fromkeys(one.rule for one in found))
+    if not rules:
+        say(f"Nothing was found at {id}; mrtrscope list {capture} --findings shows where.")
+    return rules
 
 
 def _find(name: str, ids: list[str]) -> str:

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import click
 
-from mrtrscope.cli.common import CannotRead, capture_argument, epilog, print_lines, say
+from mrtrscope.cli.common import CannotRead, epilog, print_lines, say
+from mrtrscope.cli.newest import newest_capture_argument
 
 
 @click.command(epilog=epilog("mrtrscope export captures/sample-demo --jsonl -o sample-as-text"))
-@capture_argument
+@newest_capture_argument
 @click.option(
     "--jsonl", is_flag=True, required=True, help="One JSON object a line: what this version can write."
 )

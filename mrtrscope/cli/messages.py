@@ -7,7 +7,6 @@ from pathlib import Path
 import click
 
 from mrtrscope.cli.common import (
-    capture_argument,
     colours,
     columns,
     epilog,
@@ -19,10 +18,11 @@ from mrtrscope.cli.common import (
     raw_option,
     update_option,
 )  # fmt: skip
+from mrtrscope.cli.newest import newest_capture_argument
 
 
 @click.command(epilog=epilog("mrtrscope messages captures/sample-demo"))
-@capture_argument
+@newest_capture_argument
 @format_option("text", "json")
 @raw_option
 @update_option

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mrtrscope.cli.common import capture_argument, epilog, opened, say, update_option
+from mrtrscope.cli.common import epilog, opened, say, update_option
+from mrtrscope.cli.newest import newest_capture_argument
 from mrtrscope.cli.output import form_of, in_a_folder
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ _BY_NAME = {".html": "html", ".htm": "html", ".md": "md", ".markdown": "md"}
     "mrtrscope report captures/sample-demo -o report.html",
     "mrtrscope report captures/sample-demo --findings --format md -o report.md",
 ))  # fmt: skip
-@capture_argument
+@newest_capture_argument
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
               help="File to write; Markdown goes to standard output without it.")  # fmt: skip
 @click.option(

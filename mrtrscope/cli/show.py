@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import click
 
 from mrtrscope.cli.common import (
-    capture_argument,
     colours,
     columns,
     epilog,
@@ -17,6 +16,7 @@ from mrtrscope.cli.common import (
     print_lines,
     update_option,
 )
+from mrtrscope.cli.newest import id_argument, is_id, newest_capture_argument
 
 if TYPE_CHECKING:
     from mrtrscope.store.reader import Store
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 @click.command(
     epilog=epilog("mrtrscope show captures/sample-demo op1", "mrtrscope show captures/sample-demo m3")
 )
-@capture_argument
-@click.argument("id", metavar="ID")
+@newest_capture_argument
+@id_argument()
 @click.option("--raw", is_flag=True, help="Secrets and requestState as they are, nothing shortened.")
 @click.option(
     "--hops", is_flag=True, help="Instead: what a gateway added, dropped or altered, field by field."
@@ -37,9 +37,9 @@ def show(capture: Path, id: str, raw: bool, hops: bool, no_update: bool) -> None
 
     ID is a number as the other commands print it: op2 for an operation (its messages, what changed between the rounds,
     the way of its states, its findings), m3 for the exchange that a message belongs to, f4 for what was seen and is no
-    message.
+    message. Without CAPTURE it is the newest one.
     """
-    if not re.fullmatch(r"(op|m|f)[1-9][0-9]{0,15}", id):
+    if not is_id(id):
         raise click.UsageError(f"{id!r} is no ID: say op2, m3 or f4; `mrtrscope list {capture}` prints them.")
     if hops and not id.startswith("op"):
         raise click.UsageError("--hops compares the hops of an operation: name one (op2).")
@@ -47,7 +47,18 @@ def show(capture: Path, id: str, raw: bool, hops: bool, no_update: bool) -> None
         if hops:
             _hops(store, id, raw)
             return
+        id = at_finding(store, id)
         {"o": _operation, "m": _exchange, "f": _frame}[id[0]](store, id, raw)
+
+
+def at_finding(store: Store, id: str) -> str:
+    """Where a finding stands whose id this is; any other ID as it is."""
+    if re.fullmatch(r"(op|m|f)[0-9]+", id):
+        return id
+    found = next((one.at for one in store.findings() if one.id == id), None)
+    if found is None:
+        raise click.UsageError(f"There is no finding {id} in this capture.")
+    return found
 
 
 def _operation(store: Store, id: str, raw: bool) -> None:
@@ -56,7 +67,7 @@ def _operation(store: Store, id: str, raw: bool) -> None:
 
     operation = store.operation(id)
     if operation is None:
-        raise _missing(store, id, "operations")
+        raise missing(store, id)
     rows = {row.m: row for row in store.messages(id)}
     page = Page(fetch(store, rows), raw=raw, width=columns(), colours=colours())
     print_lines(page.operation(operation, rows, list(store.findings(id))))
@@ -69,7 +80,7 @@ def _hops(store: Store, id: str, raw: bool) -> None:
 
     host = store.operation(id)
     if host is None:
-        raise _missing(store, id, "operations")
+        raise missing(store, id)
     if host.hop_of is not None and host.hop_of.operation is not None and not host.hops:
         host = store.operation(host.hop_of.operation) or host
     if not host.hops:
@@ -91,7 +102,7 @@ def _exchange(store: Store, id: str, raw: bool) -> None:
 
     row = store.message(id)
     if row is None:
-        raise _missing(store, id, "messages")
+        raise missing(store, id)
     rows = {one.m: one for one in store.exchange_messages(row.exchange)} if row.exchange else {}
     rows = rows or {id: row}
     page = Page(fetch(store, rows), raw=raw, width=columns(), colours=colours())
@@ -104,15 +115,16 @@ def _frame(store: Store, id: str, raw: bool) -> None:
 
     what = store.about(id)
     if not what:
-        raise _missing(store, id, "events")
+        raise missing(store, id)
     texts = fetch(store, [id])
     page = Page(texts, raw=raw, width=columns(), colours=colours())
     print_lines(page.frame(id, texts.get(id), what, list(store.findings_at([id]))))
 
 
-def _missing(store: Store, id: str, table: str) -> click.UsageError:
+def missing(store: Store, id: str) -> click.UsageError:
+    """What to say when there is no such operation, message or event."""
     letter = id.rstrip("0123456789")
-    n = store.count(table)
+    n = store.count({"op": "operations", "m": "messages", "f": "events"}[letter])
     if not n:
         return click.UsageError(f"There is no {id}: this capture has none of that kind.")
     return click.UsageError(f"There is no {id}: this capture has {letter}1 to {letter}{n}.")

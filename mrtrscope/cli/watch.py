@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mrtrscope.cli.common import capture_argument, colours, columns, epilog, opened, print_lines
+from mrtrscope.cli.common import colours, columns, epilog, opened, print_lines
+from mrtrscope.cli.newest import newest_capture_argument
 
 if TYPE_CHECKING:
     from mrtrscope.store.reader import Store
@@ -25,7 +26,7 @@ TURN = 0.25  # seconds between two looks
 
 
 @click.command(epilog=epilog("mrtrscope watch captures/sample-demo --once"))
-@capture_argument
+@newest_capture_argument
 @click.option("--once", is_flag=True, help="Print the present state and end.")
 @click.option("--raw", is_flag=True, help="Show secrets and states as they are.")
 def watch(capture: Path, once: bool, raw: bool) -> None:

@@ -83,7 +83,8 @@ def test_what_is_current_is_shown_without_loading_the_analysis(tmp_path: Path) -
 USAGE = [
     (["lst"], "Error: There is no command 'lst'; did you mean list? See mrtrscope --help."),
     (["nothing-like-it"], "Error: There is no command 'nothing-like-it'; mrtrscope --help lists them. See mrtrscope"),
-    (["list"], "Error: Missing argument 'CAPTURE'. See mrtrscope list --help."),
+    (["list"], "Error: Name a CAPTURE: there is none in "),
+    (["show", str(SAMPLES / "sample-stdio")], "Error: Missing argument 'ID'; mrtrscope list prints them. See "),
     (["list", "/no/such"], "Error: /no/such: no such file or folder; record one with mrtrscope wrap, relay or proxy."),
     (["check", "--fail-on", "x", "."], "Error: Invalid value for '--fail-on': 'x' is not one of 'must', "),
     (["explain", "at-least-one-feild"], "Error: There is no rule 'at-least-one-feild'; did you mean mrtr/at-least"),

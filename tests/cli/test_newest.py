@@ -1,0 +1,115 @@
+"""CAPTURE left out, IDs as people type them, rows chosen, and what to type next."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from mrtrscope.cli import run
+from tests.captures import recorded
+from tests.cli.test_commands import on_a_terminal
+from tests.conftest import SAMPLES
+
+STDIO = str(SAMPLES / "sample-stdio")
+BROKEN = "op11"  # of sample-stdio
+
+
+def out_of(capsys: pytest.CaptureFixture[str], *args: str, code: int = 0) -> tuple[str, str]:
+    assert run(list(args)) == code
+    out, err = capsys.readouterr()
+    return out, err
+
+
+@pytest.fixture
+def captures(private_state: Path) -> Path:
+    """Two captures in the place of those that nobody named; the second was written to last."""
+    home = private_state / "state" / "mrtrscope" / "captures"
+    for n, name in enumerate(("2026-11-30", "2026-11-29")):
+        recorded(home / name, requests=3 + n)
+        for path in (home / name / "journals").iterdir():
+            os.utime(path, (1000 + n, 1000 + n))
+    (home / "empty").mkdir()
+    return home
+
+
+def test_without_a_capture_the_newest_is_read_and_named(
+    captures: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    newest = captures / "2026-11-29"
+    for verb in (
+        ["list"],
+        ["messages"],
+        ["channels"],
+        ["check", "--fail-on", "never"],
+        ["show", "op1"],
+        ["show", "m2"],
+    ):
+        out, err = out_of(capsys, *verb)
+        assert err == f"Reading {newest}, the newest capture.\n"
+        assert out == out_of(capsys, verb[0], str(newest), *verb[1:])[0]
+
+
+def test_the_environment_names_the_capture(
+    captures: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MRTRSCOPE_CAPTURE", STDIO)
+    out, err = out_of(capsys, "show", BROKEN)
+    assert err == f"Reading {STDIO}, which $MRTRSCOPE_CAPTURE names.\n" and out.startswith(BROKEN)
+    monkeypatch.setenv("MRTRSCOPE_CAPTURE", "/no/such")
+    assert "/no/such, which $MRTRSCOPE_CAPTURE names: no such" in out_of(capsys, "list", code=2)[1]
+
+
+def test_a_file_named_like_an_id_is_a_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorded(tmp_path / "op1", requests=2)
+    monkeypatch.chdir(tmp_path)
+    assert out_of(capsys, "show", "op1", "op2")[0].startswith("op2")
+
+
+@pytest.mark.parametrize("id", ["op11", "OP11", "11", "Op11"])
+def test_an_operation_is_named_in_many_ways(id: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert out_of(capsys, "show", STDIO, id)[0].startswith("op11  tools/call")
+
+
+def test_a_finding_is_shown_and_explained_where_it_stands(capsys: pytest.CaptureFixture[str]) -> None:
+    run(["check", STDIO, "--format", "json"])
+    found = json.loads(capsys.readouterr().out)["findings"]
+    for one in found:
+        out, _ = out_of(capsys, "show", STDIO, one["id"])
+        assert one["at"] in out and one["rule"] in out
+        assert f"{one['rule']}\n" in out_of(capsys, "explain", STDIO, one["at"])[0]
+        assert f"{one['rule']}\n" in out_of(capsys, "explain", STDIO, one["operation"])[0]
+    assert out_of(capsys, "explain", STDIO, "m1") == (
+        "", f"Nothing was found at m1; mrtrscope list {STDIO} --findings shows where.\n"
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("option", "levels"), [("--findings", {"must", "should", "info"}), ("--broken", {"must", "should"})]
+)
+def test_a_list_of_what_was_found(option: str, levels: set[str], capsys: pytest.CaptureFixture[str]) -> None:
+    every = json.loads(out_of(capsys, "list", STDIO, "--format", "json")[0])["operations"]
+    chosen = json.loads(out_of(capsys, "list", STDIO, "--format", "json", option)[0])["operations"]
+    assert chosen and chosen == [row for row in every if row["worst"] in levels]
+
+
+def test_a_list_of_nothing_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    out, _ = out_of(capsys, "list", str(SAMPLES / "sample-subscription"), "--broken")
+    assert out.startswith("No operation has any.\n")
+
+
+def test_a_terminal_is_told_what_to_type_next() -> None:
+    shown = on_a_terminal("check", STDIO, NO_COLOR="1").replace("\r", "")
+    assert shown.endswith(
+        f"\n\nopen: mrtrscope show {STDIO} {BROKEN}\ndraw: mrtrscope diagram {STDIO} {BROKEN} -o {BROKEN}.svg\n"
+        "why:  mrtrscope explain mrtr/state-echoed-verbatim\n"
+    )
+    assert f"why:  mrtrscope check {STDIO}\n" in on_a_terminal("list", STDIO, NO_COLOR="1").replace("\r", "")
+
+
+def test_a_pipe_is_not(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "mrtrscope" not in out_of(capsys, "check", STDIO, code=1)[0]
