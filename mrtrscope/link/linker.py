@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from mrtrscope.link import listens, notices, pairing, servers, tried
 from mrtrscope.link.exchanges import asked_by_server, begin
-from mrtrscope.link.facts import LEGACY, MODERN, Exchange, Operation
+from mrtrscope.link.facts import A2A, LEGACY, MODERN, Exchange, Operation
 from mrtrscope.link.hops import Hops
 from mrtrscope.link.memory import Memory
 from mrtrscope.link.nested import Nested
