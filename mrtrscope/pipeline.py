@@ -126,8 +126,10 @@ class Pipeline:
 
     def event(self, event: NonMessage | Signal, exchange: Exchange | None) -> None:
         self._batch.events.append(event)
+        channel = self.linker.channel(event)
         if self.judge is not None and (event.http is not None or type(event) is Signal):
-            self.judge.on_event(event, exchange, self.linker.channel(event))
+            self.judge.on_event(event, exchange, channel)
+        event.channel = channel.name
 
     def line(self, event: NonMessage) -> None:
         if self.judge is not None:

@@ -82,6 +82,8 @@ def check(
     chosen = _chosen(select, ignore, party, baseline)
     from mrtrscope.views import beside
 
+    from mrtrscope.views import beside
+
     hide = masked(raw)
     with opened(capture, no_update) as store:
         if write_baseline is not None:
@@ -150,6 +152,7 @@ def _print_text(
 ) -> None:
     from mrtrscope.views import beside
     from mrtrscope.views.hints import Noticed
+    from mrtrscope.views import beside
     from mrtrscope.views.rows import EACH, findings
 
     noticed = Noticed()
@@ -166,6 +169,7 @@ def _print_text(
             mask=lambda rows: noticed.findings(hide.findings(store, rows)),
         )
     )
+    print_lines(beside.lines(store))
     print_lines(beside.lines(store))
     if on_terminal():
         print_lines(noticed.lines(store.source, colours()))

@@ -82,7 +82,7 @@ class Linker:
 
     def channel(self, event: Event) -> Channel:
         """The facts of the channel that an event belongs to."""
-        return self.sessions.channel(event.channel, event.peer.transport)
+        return self.sessions.of(event)
 
     # -- messages
 

@@ -27,10 +27,16 @@ from mrtrscope.link.facts import (
     Exchange,
 )
 from mrtrscope.link.memory import Memory, digest
-from mrtrscope.wire.events import Event, HttpExchange, Message, Peer
+from mrtrscope.wire.events import Event, HttpExchange, Message, NonMessage, Peer
 
 if TYPE_CHECKING:
     from mrtrscope.link.processes import Process
+
+
+ADDRESSES = 1_000  # of which nothing is known but that somebody asked there
+DOCUMENTS = ("/.well-known/oauth-", "/.well-known/openid-configuration", "/.well-known/agent")
+HEADS = ("mcp-", "a2a-")
+ELSEWHERE = "elsewhere"  # the name that all others share
 
 
 class Channel:
@@ -41,9 +47,20 @@ class Channel:
     facts       what rules on this channel need to have seen, by area; JSON values only, bounded by who writes them
     processes   the latest processes of a stdio channel by `Peer.id`; see `link.processes`
     last        when the latest message came
+    known       False for an address that carried nothing of ours yet: no message, no step of an authorization
     """
 
-    __slots__ = ("facts", "initialized", "last", "legacy", "modern", "name", "processes", "transport")
+    __slots__ = (
+        "facts",
+        "initialized",
+        "known",
+        "last",
+        "legacy",
+        "modern",
+        "name",
+        "processes",
+        "transport",
+    )
 
     def __init__(self, name: str, transport: str) -> None:
         self.name = name
@@ -54,6 +71,7 @@ class Channel:
         self.facts: dict[str, Any] = {}
         self.processes: OrderedDict[str, Process] = OrderedDict()
         self.last = 0
+        self.known = False
 
 
 class Declared:
@@ -120,6 +138,8 @@ class Sessions:
         self._memory = memory
         self._salt = salt
         self.channels: dict[str, Channel] = {}
+        self.elsewhere = Channel(ELSEWHERE, "http")
+        self._unknown = 0  # how many of the channels are
         self._subjects: dict[bytes, bytes] = {}  # digest of a credential -> digest of its subject
         self._held: dict[str, str] = {}  # clientInfo objects by their text, so that equal ones are one string
 
@@ -127,6 +147,20 @@ class Sessions:
         found = self.channels.get(name)
         if found is None:
             found = self.channels[name] = Channel(name, transport)
+            self._unknown += 1
+        return found
+
+    def of(self, event: Event) -> Channel:
+        """The channel that an event belongs to. Through a proxy pass pages of any kind: beyond `ADDRESSES` of them they
+        have one in common."""
+        found = self.channels.get(event.channel)
+        if found is None:
+            if self._unknown >= ADDRESSES and not _is_ours(event):
+                return self.elsewhere
+            found = self.channel(event.channel, event.peer.transport)
+        if not found.known and _is_ours(event):
+            found.known = True
+            self._unknown -= 1
         return found
 
     def declared(self, request: Message) -> Declared:
@@ -244,6 +278,20 @@ def subject_of(credential: str, salt: bytes) -> bytes:
         return b""
     text = canonical([claims.get("iss"), claims["sub"]]).encode("utf-8", "surrogatepass")
     return hashlib.blake2b(text, digest_size=16, key=salt).digest()
+
+
+def _is_ours(event: Event) -> bool:
+    """Whether it is a message or stands in the place of one, a step of an authorization, or says that it is MCP."""
+    http = event.http
+    if type(event) is Message or event.peer.transport == "stdio":
+        return True
+    if http is None:
+        return False
+    if "auth" in http.facts or (type(event) is NonMessage and event.counts):
+        return True
+    return any(mark in http.url for mark in DOCUMENTS) or any(
+        name.lower().startswith(HEADS) for name, _ in http.request_headers
+    )
 
 
 def _dict_or_none(value: Any) -> dict[str, Any] | None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from mrtrscope.store.connect import Reading
 from mrtrscope.store.names import split_key
+from mrtrscope.store.text import to_json
 from mrtrscope.store.values import LEVELS, number
 
 if TYPE_CHECKING:
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
         Link: type[model.Link]
         Finding: type[model.Finding]
         Channel: type[model.Channel]
+
+
+# A channel that carried something of ours, and is no mere address that somebody asked.
+_OURS = "(coalesce(c.known, 0) or c.id in (select channel from findings))"
 
 
 class Base:
@@ -99,12 +104,12 @@ class Base:
         return str(what or "").replace("-", " ")
 
     def channels(self) -> Iterator[model.Channel]:
-        """The server sides seen, in order of appearance."""
+        """The server sides seen, in order of appearance; see `other_addresses` for what else was."""
         for id, name, transport, modern, legacy, story, messages, operations, findings in self._rows(
             "select c.id, c.name, c.transport, c.modern, c.legacy, c.story,"
             " (select count(*) from messages where channel = c.id),"
             " (select count(*) from operations where channel = c.id),"
-            " (select count(*) from findings where channel = c.id) from channels c order by c.id"
+            f" (select count(*) from findings where channel = c.id) from channels c where {_OURS} order by c.id"
         ):
             era = "mixed" if modern and legacy else "modern" if modern else "legacy" if legacy else "unknown"
             clients = [n for (n,) in self._rows(
@@ -114,6 +119,17 @@ class Base:
                 name=name, transport=transport or "", era=era, messages=messages, operations=operations,
                 findings=findings, clients=clients, **_told(story, self._make),
             )  # fmt: skip
+
+    def other_addresses(self) -> dict[str, int | bool]:
+        """Of addresses that carried nothing of ours: how many there are, whether even more (those share one row, which
+        knows nothing of itself), and how many requests went there."""
+        others = f"select c.id from channels c where coalesce(c.transport, 'http') = 'http' and not {_OURS}"
+        requests = f"select count(*) from events where what = 'http-request' and channel in ({others})"
+        return {
+            "addresses": int(self._one(f"select count(*) from ({others} and c.known is not null)")),
+            "more": bool(self._one(f"select count(*) from ({others} and c.known is null)")),
+            "requests": int(self._one(requests)),
+        }
 
     def count(self, table: str) -> int:
         """How many rows a table has."""
@@ -152,6 +168,15 @@ class Base:
             "non_messages": int(self._one("select count(*) from events where counts")),
             "undelivered": int(self._one("select count(*) from events where what = 'sse-undelivered'")),
             "gaps": int(self._one("select count(*) from events where what = 'gap'")),
+        }
+
+    def not_judged(self) -> dict[str, int]:
+        """What stands in the place of messages and was not read, by reason."""
+        return {
+            why: int(
+                self._one("select count(*) from events where counts and detail = ?", (to_json({"why": why}),))
+            )
+            for why in ("too-long", "too-deep")
         }
 
     def finding_counts(self) -> dict[str, int]:

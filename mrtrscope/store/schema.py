@@ -25,8 +25,9 @@ TABLES: dict[str, dict[str, type]] = {
     # meta: versions, salt, the checkpoint of the pipeline, what was read
     "meta": {"key": str, "value": bytes},
     "journals": {"id": int, "name": str},
+    # known: 0 for an address that carried nothing of ours
     "channels": {"id": int, "name": str, "transport": str, "modern": int, "legacy": int, "initialized": int,
-                 "story": str},
+                 "story": str, "known": int},
     # first: where the earliest of its events begins in the journal
     "clients": {"id": int, "name": str, "transport": str, "address": str, "first": int},
     # frames: offset of the one frame it was cut from, or several as text with blanks between

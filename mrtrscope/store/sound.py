@@ -41,7 +41,7 @@ _KINDS: dict[type, tuple[str, ...]] = {
 
 _NAMES = {"journal": "journals", "channel": "channels", "client": "clients"}  # column -> where its names are
 _MAY_LACK = {
-    "channels": ("transport", "modern", "legacy", "initialized", "story"),
+    "channels": ("transport", "modern", "legacy", "initialized", "story", "known"),
     "clients": ("transport", "address", "first"),
     "messages": ("id_text", "method", "exchange", "operation", "oddities", "line", "flow", "event", "http", "status"),
     "events": ("detail", "line", "flow", "event", "http"),

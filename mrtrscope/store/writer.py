@@ -36,7 +36,10 @@ OPERATION = (
 )
 TESTED = "insert into tested values (?, ?, ?, 0) on conflict do update set n = n + excluded.n"
 WAITING = 20_000  # values that the linker wants remembered, until they are written
-CHANNEL = "update channels set transport = ?, modern = ?, legacy = ?, initialized = ?, story = ? where id = ?"
+CHANNEL = (
+    "update channels set transport = ?, modern = ?, legacy = ?, initialized = ?, story = ?, known = ?"
+    " where id = ?"
+)
 
 
 class Writer:
@@ -94,7 +97,8 @@ class Writer:
         execute = self.db.conn.executemany
         if batch.channels:
             execute(CHANNEL, [
-                (c.transport, c.modern, c.legacy, c.initialized, to_json(story(c)), self._channels(plain(name)))
+                (c.transport, c.modern, c.legacy, c.initialized, to_json(story(c)), c.known,
+                 self._channels(plain(name)))
                 for name, c in batch.channels.items()
             ])  # fmt: skip
         if batch.exchanges:
