@@ -31,8 +31,6 @@ def channels(capture: Path, form: str, raw: bool, no_update: bool) -> None:
     """
     from mrtrscope.views import beside
 
-    from mrtrscope.views import beside
-
     with opened(capture, no_update) as store:
         rows = masked(raw).channels(store.channels())
         if form == "json":
@@ -41,5 +39,4 @@ def channels(capture: Path, form: str, raw: bool, no_update: bool) -> None:
             from mrtrscope.views.eras import line
 
             print_lines(map(line, rows))
-            print_lines(beside.lines(store))
             print_lines(beside.lines(store))

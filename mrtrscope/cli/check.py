@@ -82,8 +82,6 @@ def check(
     chosen = _chosen(select, ignore, party, baseline)
     from mrtrscope.views import beside
 
-    from mrtrscope.views import beside
-
     hide = masked(raw)
     with opened(capture, no_update) as store:
         if write_baseline is not None:
@@ -169,7 +167,6 @@ def _print_text(
             mask=lambda rows: noticed.findings(hide.findings(store, rows)),
         )
     )
-    print_lines(beside.lines(store))
     print_lines(beside.lines(store))
     if on_terminal():
         print_lines(noticed.lines(store.source, colours()))

@@ -43,8 +43,6 @@ def list_(capture: Path, findings: bool, broken: bool, form: str, raw: bool, no_
     """
     from mrtrscope.views import beside
 
-    from mrtrscope.views import beside
-
     hide = masked(raw)
     with opened(capture, no_update) as store:
         rows = hide.operations(_chosen(store.operations(), findings, broken))
