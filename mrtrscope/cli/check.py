@@ -150,7 +150,6 @@ def _print_text(
 ) -> None:
     from mrtrscope.views import beside
     from mrtrscope.views.hints import Noticed
-    from mrtrscope.views import beside
     from mrtrscope.views.rows import EACH, findings
 
     noticed = Noticed()
