@@ -8,7 +8,7 @@ import pytest
 
 from mrtrscope.link import agents
 from mrtrscope.link.facts import A2A, Exchange, Operation
-from mrtrscope.wire.events import HttpExchange, Message, Peer
+from mrtrscope.wire.events import HTTP_END, HttpExchange, Message, Peer, Signal
 
 from .world import World
 
@@ -47,6 +47,16 @@ class Agent(World):
     def is_in(self, id: int, at: float, state: str, task: str = "t") -> None:
         self.tells(id, at, {"statusUpdate": {"taskId": task, "contextId": "c", "status": {"state": state}}})
 
+    def ends(self) -> None:
+        """The answer is at its end, and the server closed it."""
+        signal = Signal()
+        signal.journal, signal.offset, signal.part, signal.t = "test", self.ids * 1000 + 1, 0, self.t
+        signal.channel, signal.dir, signal.lane, signal.peer = "agent", "s2c", "0o", PEER
+        signal.http, signal.place, signal.cut, signal.edited = self.stream, None, False, False
+        signal.what, signal.detail = HTTP_END, {}
+        self.stream.closed_by, self.stream.t_end, self.stream.status = "server", self.t, 200
+        self.linker.feed(signal)
+
     def _http(self, dir: str, body: dict[str, Any], at: float) -> Message:
         feed = self.linker.feed
 
@@ -58,7 +68,7 @@ class Agent(World):
         try:
             return self.say(dir, body, at=at, channel="agent")
         finally:
-            self.linker.feed = feed  # type: ignore[method-assign]
+            del self.linker.feed
 
 
 def stopped_twice() -> tuple[Agent, Operation]:
