@@ -157,6 +157,9 @@ def test_messages_and_tasks_of_one_context_are_a_conversation_of_operations(
     }
     assert [op["conversation"] for op in (hello, soup, cake, thanks)] == [None, joined, joined, joined]
     assert findings(tmp_path / "capture") == []
+    names = ", ".join(op["id"] for op in (hello, soup, cake, thanks))
+    listed = mrtrscope("list", tmp_path / "capture").stdout
+    assert f"one conversation: {names}; inferred (the same contextId)" in listed
     shown = mrtrscope("show", tmp_path / "capture", cake["id"]).stdout
     assert f"of the conversation that began with {hello['id']}: inferred (the same contextId)" in shown
 

@@ -54,12 +54,13 @@ def list_(capture: Path, findings: bool, broken: bool, form: str, raw: bool, no_
             from mrtrscope.views.eras import line
             from mrtrscope.views.hints import Noticed
             from mrtrscope.views.rows import operations
+            from mrtrscope.views.talks import Talks
 
-            noticed = Noticed()
+            noticed, talks = Noticed(), Talks()
             nothing = "No operation has any." if findings or broken else ""
-            table = operations(noticed.operations(rows), columns(), colours(), nothing)
+            table = operations(noticed.operations(talks.seen(rows)), columns(), colours(), nothing)
             eras = ([""], map(line, hide.channels(store.channels()))) if store.count("operations") else ()
-            print_lines(chain(table, *eras, beside.lines(store)))
+            print_lines(chain(table, *eras, talks.lines(), beside.lines(store)))
             if on_terminal():
                 print_lines(noticed.lines(capture, colours()))
 
