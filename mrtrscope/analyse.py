@@ -26,6 +26,14 @@ PATIENCE = 2.0  # seconds of waiting after which we say for whom
 Say = Callable[[str], None]
 
 
+# Told after each batch how many bytes of how many were read; true when the reading shall stop there.
+Progress = Callable[[int, int], bool]
+
+
+class Stopped(Exception):
+    """Somebody stopped the reading; what was read is kept, and the next one goes on from there."""
+
+
 class Unreadable(Exception):
     """The capture cannot be read; the text says what is wrong, where, and what to do."""
 
@@ -35,7 +43,12 @@ class Unwritable(Unreadable):
 
 
 def bring_up_to_date(
-    capture: Path, *, update: bool = True, say: Say = lambda text: None, plain: bool = False
+    capture: Path,
+    *,
+    update: bool = True,
+    say: Say = lambda text: None,
+    plain: bool = False,
+    progress: Progress = lambda done, total: False,
 ) -> Store:
     """The rows of a capture, as it is now; `update=False`: as it was when somebody looked last.
 
@@ -49,7 +62,7 @@ def bring_up_to_date(
     try:
         if update:
             place.make(say)
-            _update(place, say)
+            _update(place, say, progress)
         elif not _readable(place):
             raise Unreadable(f"{capture}: not analysed by this version; run it once without --no-update")
         store = Store(open_database(place.database), capture, plain=plain)
@@ -90,7 +103,7 @@ def damaged(store: Store) -> str:
     return what and f"{store.source}: its rows are damaged ({what}); the next command makes them anew"
 
 
-def _update(place: Place, say: Say) -> None:
+def _update(place: Place, say: Say, progress: Progress) -> None:
     """Analyse, or wait until another analyser has got as far as now."""
     began, told = time.monotonic_ns(), False
     with Lock(place.lock) as lock:
@@ -108,7 +121,7 @@ def _update(place: Place, say: Say) -> None:
             from mrtrscope.analyser import Analyser
 
             with Analyser(place, say) as analyser:
-                analyser.read()
+                analyser.read(progress)
 
 
 def _readable(place: Place) -> bool:

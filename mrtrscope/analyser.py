@@ -21,7 +21,7 @@ from typing import Any
 from sqlite_utils import Database
 
 from mrtrscope import marks
-from mrtrscope.analyse import look
+from mrtrscope.analyse import Progress, Stopped, look
 from mrtrscope.frames import Frame
 from mrtrscope.pipeline import Pipeline
 from mrtrscope.recorder import boot_id
@@ -59,6 +59,7 @@ class Analyser:
         self._marks = marks.Marks()
         self._introduced: set[str] = set()
         self._last: Frame | None = None
+        self._progress: Progress = lambda done, total: False
         self._pending = 0  # frames fed since the last commit
         self._saved_at, self._cost = time.monotonic(), 0.0
 
@@ -68,8 +69,9 @@ class Analyser:
     def __exit__(self, *exc: object) -> None:
         self._db.close()
 
-    def read(self) -> None:
-        """Read what there is."""
+    def read(self, progress: Progress = lambda done, total: False) -> None:
+        """Read what there is. Stopped, with everything so far in the rows, when `progress` says so."""
+        self._progress = progress
         if self.place.capture.is_dir():
             self._read_folder()
         else:
@@ -140,11 +142,19 @@ class Analyser:
                 self._feed(frame, timeline)
                 if self._pending >= BATCH:
                     self._commit(timeline)
+                    self._tell(timeline, seen)
             if timeline.late:
                 self._restart(timeline.late)
                 return False
             self._commit(timeline, present=True, save=True, seen=seen)
         return True
+
+    def _tell(self, timeline: Timeline, seen: str) -> None:
+        """How far it has come."""
+        total = sum(entry[0] for entry in json.loads(seen).values() if entry)
+        if self._progress(sum(read for _, read in timeline.read_files()), total):
+            self._commit(timeline, save=True)
+            raise Stopped
 
     def _compare(self) -> None:
         """Look whether the files are those that the checkpoint was made of."""

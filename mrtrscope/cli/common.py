@@ -98,9 +98,13 @@ def epilog(*examples: str) -> str:
 def opened(capture: Path, no_update: bool = False, *, plain: bool = False) -> Iterator[Store]:
     """The rows of a capture, brought up to date; trouble with it becomes the error to show."""
     from mrtrscope import analyse
+    from mrtrscope.cli.waiting import waiting
 
     try:
-        store = analyse.bring_up_to_date(capture, update=not no_update, say=say, plain=plain)
+        with waiting() as progress:
+            store = analyse.bring_up_to_date(
+                capture, update=not no_update, say=say, plain=plain, progress=progress
+            )
     except analyse.Unwritable as error:
         raise CannotWrite(str(error)) from error
     except analyse.Unreadable as error:

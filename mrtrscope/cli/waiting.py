@@ -1,0 +1,83 @@
+"""While a long recording is read: how far it has come, on a terminal, and Ctrl-C that keeps what was read."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from types import FrameType, TracebackType
+
+import click
+
+PATIENCE = 2.0  # seconds of reading that pass in silence
+BETWEEN = 0.5  # seconds between two looks at the line
+
+
+class Waiting:
+    """`progress` for `analyse.bring_up_to_date`; a context that clears its line, and takes Ctrl-C meanwhile."""
+
+    def __init__(self) -> None:
+        self._began = self._told = time.monotonic()
+        self._first: int | None = None
+        self._shown = False
+        self._asked = False
+
+    def __call__(self, done: int, total: int) -> bool:
+        now = time.monotonic()
+        if self._first is None:
+            self._first = done
+        if now - self._began > PATIENCE and now - self._told > BETWEEN and sys.stderr.isatty():
+            self._told, self._shown = now, True
+            click.echo(f"\r\x1b[K{self._line(done, total, now)}", err=True, nl=False)
+        return self._asked
+
+    def _line(self, done: int, total: int, now: float) -> str:
+        from mrtrscope.views.words import duration, size
+
+        part = min(1.0, done / max(total, 1))
+        come = done - (self._first or 0)
+        rest = (
+            f", about {duration((now - self._began) * max(total - done, 0) / come)} left" if come > 0 else ""
+        )
+        return f"Reading {size(total)}: {part:.0%}{rest}. Ctrl-C stops, and keeps what was read."
+
+    def __enter__(self) -> Waiting:
+        self._before = None
+        with contextlib.suppress(ValueError):
+            if (
+                threading.current_thread() is threading.main_thread()
+                and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+            ):
+                self._before = signal.signal(signal.SIGINT, self._ask)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)
+        if self._shown:
+            click.echo("\r\x1b[K", err=True, nl=False)
+
+    def _ask(self, number: int, frame: FrameType | None) -> None:
+        if self._asked or self._first is None:
+            raise KeyboardInterrupt  # at once: nothing is being read yet, or it is meant
+        self._asked = True
+
+
+@contextlib.contextmanager
+def waiting() -> Iterator[Waiting]:
+    """A reading that somebody may stop: that is said, and ends the command as Ctrl-C does."""
+    from mrtrscope.analyse import Stopped
+
+    with Waiting() as progress:
+        try:
+            yield progress
+            return
+        except Stopped:
+            pass
+    click.echo("Stopped. What was read is kept; the same command goes on from there.", err=True)
+    raise KeyboardInterrupt
