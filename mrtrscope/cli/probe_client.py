@@ -151,7 +151,7 @@ async def _wait_for_clients(todo: list[str], tool: str, folder: Path, listen: st
     finally:
         journals = [await server.close() for server in servers]
     verdicts = {
-        server.way.name: seen(journal, server.way) for server, journal in zip(servers, journals, strict=True)
+        server.way.name: seen(server.way, journal) for server, journal in zip(servers, journals, strict=True)
     }
     return [row(name, *verdict) for name, verdict in together(verdicts).items()]
 

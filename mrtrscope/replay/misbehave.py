@@ -143,9 +143,14 @@ class OverHttp:
         return Path(self._journal.path)
 
 
-def seen(journal: Path, way: Way) -> tuple[str, str]:
-    """(verdict, what was seen) of what a client did, from the journal of it."""
-    return way.judge(Recording.load(journal).steps)
+def seen(way: Way, *journals: Path) -> tuple[str, str]:
+    """(verdict, what was seen) of what a client did, from the journals of it, in order of time."""
+    return way.judge([step for journal in journals for step in steps_of(journal)])
 
 
-__all__ = ["WAYS", "Misbehaving", "OverHttp", "on_stdio", "seen"]
+def steps_of(journal: Path) -> list[Step]:
+    """What a client sent, and what it got."""
+    return Recording.load(journal).steps
+
+
+__all__ = ["WAYS", "Misbehaving", "OverHttp", "on_stdio", "seen", "steps_of"]

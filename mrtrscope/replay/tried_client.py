@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from mrtrscope.recorder import Journal
-from mrtrscope.replay.misbehave import OverHttp, seen
+from mrtrscope.replay.misbehave import OverHttp, seen, steps_of
 from mrtrscope.replay.started import Ended, run
 from mrtrscope.replay.ways import HTTP, KEPT, NOT_MADE, NOT_SEEN, STDIO, UNSURE, WAYS, Verdict, together
 
@@ -48,20 +48,18 @@ class TriedClient:
             )
             return
         if self._on == STDIO:
-            ended, journal = await self._with_command(name)
+            ended, journals = await self._with_command(name)
         else:
-            ended, journal = await self._with_url(name)
-        verdict, words = (
-            seen(journal, way) if journal is not None else (NOT_SEEN, "it never started the server")
-        )
+            ended, journals = await self._with_url(name)
+        verdict, words = seen(way, *journals) if journals else (NOT_SEEN, "it never started the server")
         if ended.running and way.legacy and verdict != KEPT:
-            words = "waits still"
+            words = f"waits still after {self._timeout:g} s"  # for longer than that is no breach
         if ended.running and verdict == KEPT:
             verdict, words = UNSURE, f"{words}; not at an end"
         if name in FINAL and verdict == KEPT and ended.code != 0:
             verdict, words = UNSURE, f"{words}, but did not take it for the end either"
         self._verdicts[name], self._ended[name] = (verdict, words), ended
-        if name == CONTROL and (journal is None or not _spoke(journal)):
+        if name == CONTROL and not any(map(steps_of, journals)):
             self.absent = self._never(ended)
 
     def _never(self, ended: Ended) -> str:
@@ -69,7 +67,7 @@ class TriedClient:
         what = "start the server" if self._on == STDIO else "connect to the server"
         return f"{self._command[0]} did not {what}: {ended.words}{why}. Try the command by itself first."
 
-    async def _with_url(self, name: str) -> tuple[Ended, Path]:
+    async def _with_url(self, name: str) -> tuple[Ended, list[Path]]:
         http = OverHttp(WAYS[name], self._tool, self._folder)
         try:
             if any(URL in word for word in self._command):
@@ -79,9 +77,10 @@ class TriedClient:
             ended = await run(argv, self._timeout, self._said, len(self._ended), http.enough)
         finally:
             journal = await http.close()
-        return ended, journal
+        return ended, [journal]
 
-    async def _with_command(self, name: str) -> tuple[Ended, Path | None]:
+    async def _with_command(self, name: str) -> tuple[Ended, list[Path]]:
+        """A client may start the server more than once, to ask it first which revisions it speaks."""
         journals = self._folder / "journals"
         before = set(journals.glob("*.mrj"))
         server = shlex.join([
@@ -90,8 +89,7 @@ class TriedClient:
         ])  # fmt: skip
         argv = [word.replace(SERVER, server) for word in self._command]
         ended = await run(argv, self._timeout, self._said, len(self._ended))
-        new = sorted(p for p in set(journals.glob("*.mrj")) - before if f"-{name}-" in p.name)
-        return ended, new[-1] if new else None
+        return ended, sorted(p for p in set(journals.glob("*.mrj")) - before if f"-{name}-" in p.name)
 
     def rows(self) -> dict[str, dict[str, Any]]:
         """What came of each way that was tried, by its name."""
@@ -109,12 +107,6 @@ class TriedClient:
         if ended is not None and ended.code != 0:
             why = f": {ended.why()}" if ended.why() else ""
             yield f"The client fails where nothing is wrong ({CONTROL}): {ended.words}{why}"
-
-
-def _spoke(journal: Path) -> bool:
-    from mrtrscope.replay.recording import Recording
-
-    return bool(Recording.load(journal).steps)
 
 
 def row(name: str, verdict: str, words: str, ended: Ended | None = None) -> dict[str, Any]:
