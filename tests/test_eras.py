@@ -30,7 +30,7 @@ def listed(tmp_path: Path, sample: str) -> list[dict[str, Any]]:
         ("sample-gateway-modern", {"mrtr": 2}),
         ("sample-task", {"task": 1}),
         ("sample-subscription", {"subscription": 1}),
-        ("sample-agent", {"a2a": 1}),
+        ("sample-agent", {"a2a": 5}),
     ],
 )
 def test_each_kind_is_one_operation_whose_times_add_up(
@@ -66,11 +66,21 @@ def test_the_states_of_a_task_and_of_an_agents(tmp_path: Path) -> None:
         ["working", "completed"],
         5,
     )
-    (agent,) = listed(tmp_path, "sample-agent")
+    agent, *others = listed(tmp_path, "sample-agent")
     assert [s["state"] for s in agent["task"]["states"]] == [
         "submitted", "working", "input_required", "working", "auth_required", "working", "completed",
     ]  # fmt: skip
     assert len(agent["rounds"]) == 3
+    assert [(op["kind"], len(op["rounds"])) for op in others] == [
+        ("single", 1), ("a2a", 1), ("a2a", 1), ("single", 1), ("a2a", 1), ("a2a", 1), ("single", 1),
+    ]  # fmt: skip
+    (first,) = {op["conversation"]["operation"] for op in others if op["conversation"] is not None}
+    assert [op["id"] for op in others if op["context"] == others[0]["context"]] == [
+        first,
+        "op3",
+        "op4",
+        "op5",
+    ]
 
 
 def test_who_ended_a_subscription(tmp_path: Path) -> None:
