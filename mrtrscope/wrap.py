@@ -16,7 +16,7 @@ HELP = f"""{USAGE}
 Runs a stdio server and records what goes in and out; put it before the server's command in the host's settings.
 
   --capture DIR     capture folder (default: $MRTRSCOPE_CAPTURE, else a folder of the day)
-  --name N          what to call the server (default: name of its executable)
+  --name N          what to call the server (default: its own: "files" for python files.py)
   --via HOST:PORT   send it through a mitmproxy in socks5 mode, which records (mrtrscope proxy --stdio starts one)
   --max-size SIZE   stop recording, never traffic, at this size: 500M, 2G
 
@@ -68,7 +68,6 @@ def parse(args: list[str]) -> Options:
     options.command = args[at:]
     if not options.command:
         raise UsageError("no command to run")
-    options.name = options.name or os.path.basename(options.command[0]) or options.command[0]
     return options
 
 
@@ -102,16 +101,19 @@ def run(options: Options) -> int:
     """Start the command; load what carries and records while it starts."""
     host = os.getppid()
     if options.via:
+        from mrtrscope.called import called
         from mrtrscope.via import run_via
 
-        return run_via(options.via, options.name, options.command, host)
+        return run_via(options.via, options.name or called(options.command), options.command, host)
     try:
         child = start(options.command)
     except CannotStart as e:
         return _refuse(f"{e}; nothing was started (check what follows --)", e.code)
     from mrtrscope import pipes
+    from mrtrscope.called import called
 
-    return pipes.carry(child, host, pipes.open_journal(options.capture, options.name, options.max_size))
+    name = options.name or called(options.command)
+    return pipes.carry(child, host, pipes.open_journal(options.capture, name, options.max_size))
 
 
 def _refuse(text: str, code: int) -> int:

@@ -343,7 +343,7 @@ def test_options() -> None:
     )
     assert (options.name, options.capture, options.max_size) == ("a=b", "x", 2 << 20)
     assert options.command == ["python", "-m", "server", "--name", "c"]
-    assert wrap.parse(["--", "/usr/bin/srv"]).name == "srv"
+    assert wrap.parse(["--", "/usr/bin/srv"]).name == ""  # see `called`
     assert wrap.parse(["--", "--odd"]).command == ["--odd"]
 
 
