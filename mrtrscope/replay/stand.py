@@ -7,13 +7,14 @@ belongs to another call is refused, as a real server would. What the recording d
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
+from collections import deque
 from typing import Any
 
 from mrtrscope.link.canonical import canonical, difference
 from mrtrscope.link.explain import alike, explain
 from mrtrscope.replay.answers import misfit
 from mrtrscope.replay.recording import Recording, Step, request_key
+from mrtrscope.replay.waiting import Asked, Waiting
 from mrtrscope.wire.events import ABSENT
 
 # What a client may ask as often as it likes, and gets the last recorded answer once the recording is used up.
@@ -23,7 +24,6 @@ REPEATABLE = frozenset({
 })  # fmt: skip
 INVALID_PARAMS, METHOD_NOT_FOUND, INTERNAL = -32602, -32601, -32603
 KEPT = 10_000  # questions that were asked and can still be answered
-UNSTATED = "-"
 
 
 class Refused(Exception):
@@ -44,18 +44,6 @@ class Miss(Exception):
             self.error["data"] = data
 
 
-class _Asked:
-    """A question that was played to a client and waits for its retry."""
-
-    __slots__ = ("client", "key", "step", "taken")
-
-    def __init__(self, step: Step, client: str, key: str) -> None:
-        self.step = step
-        self.client = client
-        self.key = key
-        self.taken = 0
-
-
 class Stand:
     """Answers from a recording.
 
@@ -71,9 +59,7 @@ class Stand:
         self._last: dict[str, Step] = {}
         self._counts: dict[str, int] = {}
         self._by_name: dict[str, list[Step]] = {}
-        self._asked: OrderedDict[int, _Asked] = OrderedDict()
-        self._by_state: dict[str, list[int]] = {}
-        self._next = 0
+        self._waiting = Waiting(KEPT)
         self.methods = {step.exchange.method for step in recording.steps}
         for step in recording.firsts:
             if step.exchange.answer is None and not step.notes:
@@ -96,21 +82,7 @@ class Stand:
         answer = step.exchange.answer
         if answer is None or answer.result.get("resultType") != "input_required":
             return
-        number = self._next = self._next + 1
-        self._asked[number] = _Asked(step, client, step.key)
-        self._by_state.setdefault(_state(answer.result.get("requestState", ABSENT)), []).append(number)
-        if len(self._asked) > KEPT:
-            self._forget(next(iter(self._asked)))
-
-    def _forget(self, number: int) -> None:
-        asked = self._asked.pop(number)
-        answer = asked.step.exchange.answer
-        state = _state(answer.result.get("requestState", ABSENT)) if answer is not None else ""
-        same = self._by_state.get(state, [])
-        if number in same:
-            same.remove(number)
-            if not same:
-                del self._by_state[state]
+        self._waiting.add(step, client)
 
     # -- a first request
 
@@ -173,22 +145,15 @@ class Stand:
     def _retry(
         self, method: str, params: dict[str, Any], key: str, client: str, state: Any, answers: Any
     ) -> Step:
-        numbers = self._by_state.get(_state(state), [])
-        asked = [(n, self._asked[n]) for n in numbers]
-        mine = [(n, a) for n, a in asked if a.key == key]
-        if state is ABSENT:
-            keys = answers.keys() if type(answers) is dict else set()
-            mine = [(n, a) for n, a in mine if keys & _questions(a.step).keys()]
-        if not mine:
-            raise self._stranger(method, _name(method, params), state, [a for _, a in asked])
-        # The client's own question before another's, one that nobody answered before one that was, the older first.
-        _, found = min(mine, key=lambda pair: (pair[1].client != client, pair[1].taken, pair[0]))
+        found = self._waiting.best(state, key, client, answers)
+        if found is None:
+            raise self._stranger(method, _name(method, params), state)
         step = self._next_step(found, answers)
         if step is not found.step:
-            found.taken += 1
+            self._waiting.took(found)
         return step
 
-    def _next_step(self, found: _Asked, answers: Any) -> Step:
+    def _next_step(self, found: Asked, answers: Any) -> Step:
         questions = _questions(found.step)
         given = answers if type(answers) is dict else {}
         missing = sorted(questions.keys() - given.keys())
@@ -217,15 +182,15 @@ class Stand:
         choice = equal or children
         return choice[min(found.taken, len(choice) - 1)]
 
-    def _stranger(self, method: str, name: str, state: Any, asked: list[_Asked]) -> Exception:
+    def _stranger(self, method: str, name: str, state: Any) -> Exception:
         """Why nothing that was asked here fits a retry."""
         if state is ABSENT:
             return Miss(f"No question that was asked here for this {method} has these keys.")
-        if asked:
+        if asked := self._waiting.with_state(state):
             if any(a.step.name == name for a in asked):
                 return Refused("requestState was issued for a call with other params")
             return Refused(f"requestState was issued for {asked[0].step.name}")
-        for other in reversed(self._asked.values()):
+        for other in reversed(self._waiting):
             answer = other.step.exchange.answer
             issued = answer.result.get("requestState", ABSENT) if answer is not None else ABSENT
             if issued is not ABSENT and alike(issued, state):
@@ -242,10 +207,6 @@ def _questions(step: Step) -> dict[str, Any]:
     answer = step.exchange.answer
     found = answer.result.get("inputRequests") if answer is not None else None
     return found if type(found) is dict else {}
-
-
-def _state(state: Any) -> str:
-    return UNSTATED if state is ABSENT else canonical(state)
 
 
 def _at(value: Any, path: str | None) -> Any:
