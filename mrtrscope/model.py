@@ -95,6 +95,7 @@ class Task(_Model):
     polls: int = 0
     updates: int = 0
     states: list[State] = []  # as they were seen to change, the last 128
+    declared: bool = True  # the client said that it can follow a task; else it may not know of this one
 
 
 class Subscription(_Model):

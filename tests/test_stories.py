@@ -91,6 +91,33 @@ def on_http(capture: Path, options: tuple[str, ...], name: str, *server: str) ->
         gateway.stdin.close()
 
 
+@contextmanager
+def tasks_on(by: str, capture: Path, *options: str) -> Iterator[list[str]]:
+    """Where a server that makes tasks is to be found, under a wrap or behind a relay."""
+    command = [sys.executable, str(PEERS / "task_server.py"), *options]
+    if by == "stdio":
+        yield wrapped(capture, "yard", *command)
+        return
+    with subprocess.Popen(
+        [*command, "--http"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as server:
+        assert server.stdout is not None and server.stdin is not None
+        port = int(server.stdout.readline().rpartition(":")[2].partition("/")[0])
+        with Relayed(capture, port) as relay:
+            yield [f"http://127.0.0.1:{relay.port}/mcp"]
+        server.stdin.close()
+
+
+def followed(where: list[str], *options: str) -> str:
+    """What the host that follows tasks got."""
+    arguments = [*options, "paint", '{"boat": "Skua"}', "--", *where]
+    done = subprocess.run(
+        [sys.executable, str(PEERS / "task_host.py"), *arguments], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
 def listed(capture: Path) -> dict[str, dict[str, Any]]:
     found = json.loads(mrtrscope("list", capture, "--format", "json").stdout)["operations"]
     return {op["id"]: op for op in found}
@@ -205,6 +232,47 @@ def test_a_gateway_on_http_before_a_server_of_an_older_revision(tmp_path: Path, 
     assert (host["kind"], len(host["rounds"]), host["outcome"]) == ("mrtr", 2, "complete")
     assert (hop["kind"], hop["hop_of"]["grade"], asked["within"]["grade"]) == ("legacy", "exact", "inferred")
     assert findings(capture) == notes(capture) == []
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("by", ["stdio", "http"])
+def test_a_task_that_asks_in_mid_flight(tmp_path: Path, by: str) -> None:
+    capture = tmp_path / "capture"
+    with tasks_on(by, capture) as where:
+        assert followed(where) == "Skua: blue"
+    (task,) = [op for op in listed(capture).values() if op["method"] == "tools/call"]
+    assert (task["kind"], len(task["rounds"]), task["outcome"]) == ("task", 1, "complete")
+    states = task["task"]["states"]
+    assert [s["state"] for s in states] == ["working", "input_required", "working", "completed"]
+    assert task["task"]["polls"] >= 4 and task["task"]["updates"] == 1
+    assert len(task["attached"]) == 2 * (task["task"]["polls"] + 1)
+    times = task["times"]
+    assert times["waiting"] >= 0.5 and times["server"] >= 0.6  # the person, and twice the work
+    assert times["server"] + times["waiting"] == pytest.approx(times["total"], abs=1e-3)
+    assert findings(capture) == []
+    text = mrtrscope("diagram", capture, task["id"], "--format", "text", "--width", "120").stdout
+    words = (
+        "tools/call",
+        "form “colour”",
+        "waiting for the user",
+        "accept “colour”",
+        "tasks/update",
+        "completed",
+    )
+    at = [text.index(word, text.index("one round")) for word in words]
+    assert at == sorted(at)
+
+
+@pytest.mark.live
+def test_a_task_for_a_host_that_never_declared_tasks(tmp_path: Path) -> None:
+    capture = tmp_path / "capture"
+    with tasks_on("stdio", capture, "--always") as where:
+        assert followed(where, "--plain") == "ValidationError"
+    (task,) = [op for op in listed(capture).values() if op["method"] == "tools/call"]
+    assert (task["kind"], task["task"]["declared"], task["outcome"]) == ("task", False, "lost")
+    (found,) = findings(capture)
+    assert found[0] == "tasks/no-task-without-capability"
+    assert "never declared the tasks extension" in mrtrscope("show", capture, task["id"]).stdout
 
 
 @pytest.mark.live

@@ -7,6 +7,7 @@ which kind. What the operation looks like over time stands in `Operation.more`:
     task     its name                        states   [[t, state], …] as they were seen to change (the last `STATES`)
     polls    how often it was asked for      updates  how often it was sent answers
     fetched  when its payload was handed out (2025-11-25)   context  (A2A) see `link.conversations`
+    undeclared   True: its client never said that it can follow a task
     turn     "server" or "client": whose move it is, and `since` when; so that server and waiting time add up to all
 
 The clock of a task is that of its observer: a state counts from the message that showed it.
@@ -112,6 +113,8 @@ class Longs:
         operation.kind, operation.outcome = (A2A if exchange.era == A2A else TASK), OPEN
         more |= {"task": name, "states": [], "polls": 0, "updates": 0, "turn": SERVER, "since": t}
         more["peer"] = exchange.peer.id if exchange.http is None else ""
+        if not statuses.declared(exchange):
+            more["undeclared"] = True
         self._keep(operation)
         self._file(exchange.request, exchange.dir, name, operation.key)
         return self._observe(operation, state, t)

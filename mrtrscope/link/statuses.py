@@ -22,6 +22,7 @@ PARTS = {
     **OF_MCP,
     **dict.fromkeys(agents.POLLS, POLL), **dict.fromkeys(agents.CANCELS, CANCEL),
 }  # fmt: skip
+EXTENSION = "io.modelcontextprotocol/tasks"
 NOTES = ("notifications/tasks", "notifications/tasks/status")
 RELATED = "io.modelcontextprotocol/related-task"
 
@@ -42,6 +43,17 @@ def created(exchange: Exchange) -> tuple[str, str] | None:
     if exchange.era != MODERN and "task" in exchange.request.params:
         return told(result.get("task"))
     return None
+
+
+def declared(exchange: Exchange) -> bool:
+    """Whether who made the request said that he can follow a task; 2025-11-25 asks for it in the call itself."""
+    return exchange.era != MODERN or extends(exchange, EXTENSION)
+
+
+def extends(exchange: Exchange, name: str) -> bool:
+    """Whether the request declares an extension."""
+    extensions = (exchange.capabilities or {}).get("extensions")
+    return type(extensions) is dict and name in extensions
 
 
 def named(exchange: Exchange) -> str:

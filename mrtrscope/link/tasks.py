@@ -17,11 +17,12 @@ from mrtrscope.link.marks import mark
 from mrtrscope.link.memory import Memory, digest
 from mrtrscope.link.remarks import remark
 from mrtrscope.link.session import Channel
+from mrtrscope.link.statuses import EXTENSION as EXTENSION  # known by this name here too
+from mrtrscope.link.statuses import extends
 from mrtrscope.link.subscriptions import open_ones
 from mrtrscope.link.tools import CALL
 from mrtrscope.wire.events import Event, Message
 
-EXTENSION = "io.modelcontextprotocol/tasks"
 GET, UPDATE, CANCEL, RESULT, LIST = "tasks/get", "tasks/update", "tasks/cancel", "tasks/result", "tasks/list"
 METHODS = (GET, UPDATE, CANCEL, RESULT, LIST)
 TOLD, TOLD_LEGACY = "notifications/tasks", "notifications/tasks/status"
@@ -352,8 +353,7 @@ def subscribed(channel: Channel, event: Event, id: str) -> bool:
 
 def declares(exchange: Exchange) -> bool:
     """Whether the request declares the extension."""
-    extensions = (exchange.capabilities or {}).get("extensions")
-    return type(extensions) is dict and EXTENSION in extensions
+    return extends(exchange, EXTENSION)
 
 
 def _call(exchange: Exchange) -> bytes:

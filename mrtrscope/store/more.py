@@ -16,7 +16,10 @@ def told(more: dict[str, Any], named: Callable[[str], str | None]) -> dict[str, 
     out: dict[str, Any] = {}
     if "task" in more:
         states = [model.State(t=t / 1e6, state=state) for t, state in more["states"]]
-        out["task"] = model.Task(id=more["task"], polls=more["polls"], updates=more["updates"], states=states)
+        out["task"] = model.Task(
+            id=more["task"], polls=more["polls"], updates=more["updates"], states=states,
+            declared="undeclared" not in more,
+        )  # fmt: skip
     if "context" in more:
         out["context"] = more["context"]
     if "delivered" in more:

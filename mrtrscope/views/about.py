@@ -50,6 +50,8 @@ def _task(op: model.Operation, task: model.Task) -> Iterator[str]:
         task.updates
     )
     yield visible(f"task {task.id}: {series(counts)}")
+    if not task.declared:
+        yield "    the client never declared the tasks extension: it may not know of this task"
     shown = task.states[:STATES]
     for state, after in zip(shown, [*shown[1:], None], strict=True):
         lasted = f"  for {duration(after.t - state.t)}" if after is not None else ""

@@ -124,6 +124,20 @@ def test_a_task_nobody_made_is_an_operation_of_its_own() -> None:
     assert poll(w, 2, "other", "working").operation.kind == "single"
 
 
+@pytest.mark.parametrize("declares", [True, False])
+def test_whose_client_never_said_that_it_can_follow_one(declares: bool) -> None:
+    w = World()
+    capabilities = {"extensions": {"io.modelcontextprotocol/tasks": {}}} if declares else {"elicitation": {}}
+    meta = {**META, "io.modelcontextprotocol/clientCapabilities": capabilities}
+    params = {"name": "deploy", "arguments": {}, "_meta": meta}
+    w.say("c2s", {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+    task = {"resultType": "task", "taskId": "t", "status": "working"}
+    w.say("s2c", {"jsonrpc": "2.0", "id": 1, "result": task})
+    operation = only(w)
+    assert (operation.kind, operation.outcome) == ("task", "open")
+    assert ("undeclared" in longs.facts(operation)) is not declares
+
+
 def test_equal_names_in_two_processes_are_told_apart_and_lead_nowhere_from_a_third() -> None:
     w = World()
     for process in ("p", "q"):
