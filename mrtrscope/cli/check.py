@@ -87,7 +87,10 @@ def check(
         if write_baseline is not None:
             from mrtrscope.views.outputs import baseline as accepted
 
-            n = accepted.write(write_baseline, hide.folded(store, _folded(store, chosen)))
+            try:
+                n = accepted.write(write_baseline, hide.folded(store, _folded(store, chosen)))
+            except accepted.BadBaseline as error:
+                raise click.UsageError(str(error)) from error
             say(f"{n} accepted in {write_baseline}; check with --baseline {write_baseline}")
             return CLEAN
         levels = _levels(store, chosen)

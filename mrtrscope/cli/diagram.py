@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 import click
@@ -64,8 +66,7 @@ def diagram(
         )
     form = form or form_of(None if every else output, _BY_NAME, "svg")
     in_a_folder(output)
-    from mrtrscope.views.diagram import Options
-
+    Options = _load().Options
     if width is None and form == "text":
         width = columns()
     options = Options(width=width, theme=theme, unfold=unfold, raw=raw, engine=engine)
@@ -76,6 +77,16 @@ def diagram(
             _write(_session(store, id, form, options), form, output)
         else:
             _write(_one(store, id or "", form, options), form, output)
+
+
+def _load() -> ModuleType:
+    """What draws a picture, loaded without looking for garbage meanwhile: most of the time of one picture is this."""
+    gc.disable()
+    try:
+        from mrtrscope.views import detail, diagram, draw  # noqa: F401
+    finally:
+        gc.enable()
+    return diagram
 
 
 @contextlib.contextmanager
@@ -137,7 +148,7 @@ def _put(path: Path, data: bytes) -> None:
     try:
         path.write_bytes(data)
     except OSError as error:
-        raise click.ClickException(f"{path}: {error.strerror}") from error
+        raise click.UsageError(f"{path}: {error.strerror}; name another file with -o") from error
 
 
 def _all(store: Store, form: Format, options: Options, output: Path | None) -> None:

@@ -72,6 +72,10 @@ def _find(name: str, ids: list[str]) -> str:
         return matching[0]
     if matching:
         raise click.UsageError(f"{name!r} could be {', '.join(matching)}")
+    if any(id.startswith(f"{name.rstrip('/')}/") for id in ids):
+        raise click.UsageError(
+            f"{name!r} is an area; mrtrscope rules --area {name.rstrip('/')} lists its rules"
+        )
     near = difflib.get_close_matches(name, ids, 3, 0.5)
     hint = f"did you mean {' or '.join(near)}?" if near else "`mrtrscope rules` lists them."
     raise click.UsageError(f"There is no rule {name!r}; {hint}")

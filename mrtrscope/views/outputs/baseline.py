@@ -12,11 +12,14 @@ VERSION = 1
 
 
 class BadBaseline(ValueError):
-    """The file is no baseline; says what to do."""
+    """The file is no baseline, or cannot be written; says what to do."""
 
 
 def write(path: Path, findings: Iterable[Folded]) -> int:
-    """Write the findings as accepted; returns how many. The file is meant to be read and committed."""
+    """Write the findings as accepted; returns how many. The file is meant to be read and committed.
+
+    BadBaseline when there is no place for it.
+    """
     rows = [
         {
             "fingerprint": f.fingerprint,
@@ -30,7 +33,10 @@ def write(path: Path, findings: Iterable[Folded]) -> int:
     ]
     rows.sort(key=lambda row: (row["rule"], row["fingerprint"]))
     text = json.dumps({"mrtrscope-baseline": VERSION, "accepted": rows}, indent=1, ensure_ascii=False)
-    path.write_text(text + "\n", encoding="utf-8", errors="backslashreplace")
+    try:
+        path.write_text(text + "\n", encoding="utf-8", errors="backslashreplace")
+    except OSError as error:
+        raise BadBaseline(f"{path}: {error.strerror}; name another file") from error
     return len(rows)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import re
 from collections.abc import Iterable, Iterator
@@ -47,7 +48,9 @@ def _rules(names: Iterable[str], known: frozenset[str]) -> frozenset[str] | None
         area = name.removesuffix("/*")
         fitting = {id for id in known if id in (name, area) or id.startswith(f"{area}/")}
         if not fitting:
-            near = sorted(id for id in known if name.rpartition("/")[2][:8] in id)[:3]
+            names = sorted({*known, *(id.partition("/")[0] for id in known)})
+            near = difflib.get_close_matches(name, names, 3, 0.6)
+            near = near or [id for id in names if name.rpartition("/")[2][:8] in id][:3]
             hint = f"; did you mean {', '.join(near)}?" if near else "; `mrtrscope rules` lists them"
             raise UnknownRule(f"no rule or area is called {name!r}{hint}")
         found |= fitting
