@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from tests.peers.relayed import Relayed
 
 PEERS = ROOT / "tests" / "peers"
 SDK = ("a2a-sdk[http-server]==1.3.0", "uvicorn==0.54.0")
+OLD_SDK = ("a2a-sdk[http-server]==0.3.26", "uvicorn==0.54.0")
 THINKING = 0.3
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(500)]
@@ -29,17 +31,27 @@ def agent_python(tmp_path_factory: pytest.TempPathFactory) -> str:
     return environment(tmp_path_factory, "a2a", *SDK)
 
 
-@pytest.fixture
-def agent(agent_python: str, no_survivors: object) -> Iterator[int]:
+@contextmanager
+def running(python: str, agent: str) -> Iterator[int]:
     """The port of an agent that runs."""
-    env = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     with subprocess.Popen(
-        [agent_python, str(PEERS / "a2a_agent.py")], stdout=subprocess.PIPE, text=True, env=env
+        [python, str(PEERS / agent)], stdout=subprocess.PIPE, text=True, env=outside()
     ) as process:
         assert process.stdout is not None
         yield int(process.stdout.readline())
         process.terminate()
         process.wait(30)
+
+
+def outside() -> dict[str, str]:
+    """The environment, without a way to our own packages."""
+    return {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+
+
+@pytest.fixture
+def agent(agent_python: str, no_survivors: object) -> Iterator[int]:
+    with running(agent_python, "a2a_agent.py") as port:
+        yield port
 
 
 @pytest.fixture
@@ -57,9 +69,8 @@ def relayed(agent: int, agent_python: str, tmp_path: Path) -> Iterator[Any]:
 
 def host(python: str, port: int, what: str, version: str) -> list[str]:
     """What the host was told, an event a line."""
-    env = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     argv = [python, str(PEERS / "a2a_host.py"), f"http://127.0.0.1:{port}/a2a", what, version]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=120, env=env)
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=120, env=outside())
     assert done.returncode == 0, done.stderr
     return done.stdout.split()
 
@@ -125,6 +136,17 @@ def test_the_same_through_mitmproxy(agent: int, agent_python: str, tmp_path: Pat
     assert (told[0], told[-1]) == ("task", "status_update")
     (booking,) = operations(tmp_path / "capture")
     is_the_booking(tmp_path / "capture", booking, "1.0")
+
+
+@pytest.mark.parametrize("how", ["stream", "block"])
+def test_the_same_with_an_agent_on_a_release_before_1_0(
+    how: str, agent_python: str, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    old = environment(tmp_path_factory, "a2a-old", *OLD_SDK)
+    with running(old, "a2a_agent_old.py") as port, Relayed(tmp_path / "capture", port) as relay:
+        host(agent_python, relay.port, how, "0.3")
+    (booking,) = operations(tmp_path / "capture")
+    is_the_booking(tmp_path / "capture", booking, "0.3")
 
 
 @pytest.mark.parametrize("version", ["1.0", "0.3"])
