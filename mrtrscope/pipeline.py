@@ -12,7 +12,7 @@ from mrtrscope.link.memory import Memory
 from mrtrscope.link.session import Channel
 from mrtrscope.rules.context import Finding
 from mrtrscope.rules.judge import Judge
-from mrtrscope.wire.events import Message, NonMessage, Signal
+from mrtrscope.wire.events import EDITED, Message, NonMessage, Signal
 from mrtrscope.wire.reader import Reader
 
 _SHORT = ("single", "mrtr")  # kinds of operations of which nothing is asked any more once they are settled
@@ -26,9 +26,10 @@ class Batch:
     exchanges   by key, new or changed          operations  by key, new or changed
     channels    by name, new or changed         findings    lasting ones, each once
     tested      (channel, rule id) -> how many times more the rule was exercised
+    edited      key of a message that was changed on its way -> its kind, id, method and size now
     """
 
-    __slots__ = ("channels", "events", "exchanges", "findings", "messages", "operations", "tested")
+    __slots__ = ("channels", "edited", "events", "exchanges", "findings", "messages", "operations", "tested")
 
     def __init__(self) -> None:
         self.messages: list[tuple[Message, str, str]] = []
@@ -38,6 +39,7 @@ class Batch:
         self.channels: dict[str, Channel] = {}
         self.findings: list[Finding] = []
         self.tested: dict[tuple[str, str], int] = {}
+        self.edited: dict[str, list[Any] | None] = {}
 
 
 class Present:
@@ -130,6 +132,10 @@ class Pipeline:
         if self.judge is not None and (event.http is not None or type(event) is Signal):
             self.judge.on_event(event, exchange, channel)
         event.channel = channel.name
+        if type(event) is Signal and event.what == EDITED:
+            self._batch.edited.update(zip(event.detail["keys"], event.detail["now"], strict=True))
+            if self.judge is not None:
+                self.judge.take_back(event.detail["keys"])
 
     def line(self, event: NonMessage) -> None:
         if self.judge is not None:

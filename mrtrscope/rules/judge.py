@@ -135,6 +135,11 @@ class Judge:
             finding.provisional = True
         return found
 
+    def take_back(self, keys: list[str]) -> None:
+        """These were changed on their way by a person: what was found about them and is not taken yet is forgotten."""
+        about = set(keys)
+        self.findings = [f for f in self.findings if f.at not in about and about.isdisjoint(f.also)]
+
     def take(self) -> tuple[list[Finding], dict[tuple[str, str], int]]:
         """Lasting findings and counts since the last call; forgets them."""
         for sound in self._seen:

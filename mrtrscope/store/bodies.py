@@ -15,8 +15,9 @@ from typing import Any
 from mrtrscope.frames import Frame
 from mrtrscope.journal import Header, NotAJournal, Reader, read_header
 from mrtrscope.store.reader import Store
+from mrtrscope.store.rows import EDITED_MARK
 from mrtrscope.store.values import number
-from mrtrscope.wire.events import Event
+from mrtrscope.wire.events import EDITED, Event, Signal
 from mrtrscope.wire.reader import Reader as Wire
 
 
@@ -25,9 +26,10 @@ class Wanted:
 
     t       on the capture's clock (read by itself, a journal knows its own only)
     start   offset of a frame at or before the first that matters
+    edited  whether something else was passed on, which the journal says further down
     """
 
-    __slots__ = ("journal", "key", "lane", "name", "start", "t")
+    __slots__ = ("edited", "journal", "key", "lane", "name", "start", "t")
 
     def __init__(self, name: str, key: str, journal: str, lane: str, t: int, start: int) -> None:
         self.name = name
@@ -36,6 +38,7 @@ class Wanted:
         self.lane = lane
         self.t = t
         self.start = start
+        self.edited = False
 
 
 def fetch(store: Store, names: Iterable[str]) -> dict[str, Event]:
@@ -53,7 +56,7 @@ def fetch(store: Store, names: Iterable[str]) -> dict[str, Event]:
 
 def _wanted(store: Store, name: str) -> Wanted | None:
     table, letter = ("messages", "m") if name.startswith("m") else ("events", "f")
-    frames = "x.frames" if table == "messages" else "null"
+    frames = "x.frames, x.oddities" if table == "messages" else "null, null"
     row = store.db.conn.execute(
         f"select x.journal, j.name, x.offset, x.part, x.lane, x.t, x.http, x.client, {frames} from {table} x"
         f" join journals j on j.id = x.journal where x.{letter} = ?",
@@ -61,11 +64,13 @@ def _wanted(store: Store, name: str) -> Wanted | None:
     ).fetchone()
     if row is None:
         return None
-    journal, journal_name, offset, part, lane, t, http, client, places = row
+    journal, journal_name, offset, part, lane, t, http, client, places, oddities = row
     key = f"{journal_name}:{offset}.{part}" if part else f"{journal_name}:{offset}"
     offsets = [int(place) for place in str(places or "").split()]
     start = _start(store, journal, http, client, offset) if http is not None or not offsets else offsets[0]
-    return Wanted(name, key, journal_name, lane, t, start)
+    found = Wanted(name, key, journal_name, lane, t, start)
+    found.edited = EDITED_MARK in (oddities or "")
+    return found
 
 
 def _start(store: Store, journal: int, http: int | None, client: int, offset: int) -> int:
@@ -139,6 +144,7 @@ def _pick(
     wire = Wire()
     for name, header in headers.items():
         wire.source(name, header)
+    waiting: set[str] = set()
     for frame in frames:
         if fits(frame):
             for event in wire.feed(frame):
@@ -146,6 +152,10 @@ def _pick(
                 if one is not None:
                     event.t = one.t
                     found[one.name] = event
-            if not missing:
+                    if one.edited:
+                        waiting.add(one.key)
+                elif waiting and type(event) is Signal and event.what == EDITED:
+                    waiting -= set(event.detail["keys"])
+            if not missing and not waiting:
                 break
     return found

@@ -16,12 +16,19 @@ Where = tuple[int, int, int]  # journal, channel, client
 
 PREVIEW = 200  # characters of other people's text that an event row keeps
 
+EDITED_MARK = (
+    '["edited",""]'  # among the oddities of a message that was changed on its way, by a person at the proxy
+)
+
+EDITED_MARK = '["edited",""]'  # among the oddities of a message that was changed on its way, by a person at the proxy
+
 # Members of a signal's detail that a row keeps; the rest is read back from the journal when somebody looks.
 KEPT = {
     wire.HTTP_UNREADABLE: ("bytes",),
     wire.SSE_EVENT: ("event", "retry"),
     wire.SSE_UNDELIVERED: ("size",),
     wire.LANE_END: ("lane", "by", "error"),
+    wire.EDITED: ("keys",),
     wire.EXIT: ("code", "signal"),
     wire.GAP: ("bytes", "frames", "why"),
     wire.HTTP_REQUEST_END: ("size",),

@@ -206,9 +206,21 @@ class Page:
             )
             text = self.texts.get(m)
             if isinstance(text, Message):
+                if text.before:
+                    yield from self._before(text.before)
                 yield from self._block(self._pretty(text.body))
             else:
                 yield "      (not in the files any more)"
+
+    def _before(self, text: bytes) -> Iterator[str]:
+        """What came, where a person at the proxy let something else pass on."""
+        try:
+            came = self._pretty(json.loads(text))
+        except (ValueError, RecursionError):
+            came = self.redact.prose(text.decode("utf-8", "backslashreplace"))
+        yield self._paint("    as it came:", "dim")
+        yield from self._block(came)
+        yield self._paint("    as it was passed on, edited at the proxy:", "dim")
 
     def _heads(self, event: Event | None) -> Iterator[str]:
         http = event.http if event is not None else None

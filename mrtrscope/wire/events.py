@@ -230,15 +230,16 @@ class Message(Event):
     batch     None, or (index, size, key of the first element): elements of a batch are messages of their own
     sse       the event that carried it, None otherwise
     frames    keys of the frames it was cut out of, in order
+    before    its text as it came, where somebody edited it on the way (`raw` is what was passed on then); else empty
     params, meta, result, error   what the body has of that name (`meta`: `_meta` of params) when that is an object,
               else an empty dict (do not change them)
     """
 
     __slots__ = (
-        "batch", "body", "error", "frames", "id", "id_text", "kind", "meta", "method", "oddities", "params", "raw",
-        "result", "sse",
+        "batch", "before", "body", "error", "frames", "id", "id_text", "kind", "meta", "method", "oddities", "params",
+        "raw", "result", "sse",
     )  # fmt: skip
-    _derived = ("key", "params", "meta", "result", "error")
+    _derived = ("key", "params", "meta", "result", "error", "before")
 
     kind: str
     body: Any
@@ -254,10 +255,13 @@ class Message(Event):
     meta: dict[str, Any]
     result: dict[str, Any]
     error: dict[str, Any]
+    before: bytes
 
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
+            if name == "before":
+                return b""
             if name in _MEMBERS:
                 found = self.body.get(name) if type(self.body) is dict else None
             elif name == "meta":
@@ -306,7 +310,7 @@ STDERR = "stderr"  # text on a process's stderr; detail: {"text": str} (first 4 
 OPENED = "opened"  # a process started or a connection opened
 LANE_END = "lane-end"  # end of a stdio lane; detail: {"lane": role, "by": …}
 EXIT = "exit"  # a process ended; detail: {"code": n} or {"signal": n}
-EDITED = "edited"  # events were changed at the proxy after they were handed out; detail: {"keys": […]}
+EDITED = "edited"  # events were changed at the proxy after they came; detail: {"keys": […], "now": […]}
 GAP = "gap"  # the recorder lost something on this lane; detail: {"bytes": n, "why": str}
 
 

@@ -260,11 +260,18 @@ class Flow:
         events = [event for event in self.texts if event.lane == lane]
         return amend(events, sent)
 
+    def under_another_head(self, lane: str) -> list[Message | NonMessage]:
+        """What came with a head that was edited, and was itself left alone."""
+        events = [event for event in self.texts if event.lane == lane and not event.edited]
+        for event in events:
+            event.edited = True
+        return events
+
 
 def amend(events: list[Text], sent: bytes) -> list[Text]:
     """Set events right that somebody edited on the way: the n-th gets the n-th message of `sent`, if there is one.
 
-    The objects stay the same, since everybody holds them already.
+    The objects stay the same, since everybody holds them already; `before` is what they were.
     """
     if not events:
         return []
@@ -284,7 +291,7 @@ def amend(events: list[Text], sent: bytes) -> list[Text]:
             raw, value, oddities = news[n]
             kind = jsonrpc.kind_of(value) if type(value) is dict else ""
             if kind:
-                event.raw = raw
+                event.before, event.raw = event.raw, raw
                 fill(event, value, kind, oddities)
     return events
 

@@ -127,10 +127,7 @@ class PipeLane:
         """What was passed on in the place of the latest data."""
         events = amend(self._latest, frame.data)
         self._latest = []
-        if not events:
-            return []
-        keys = [event.key for event in events]
-        return [signal(self.origin, EDITED, frame.t, frame.offset, place=frame.place, keys=keys)]
+        return _edited(self.origin, frame, events)
 
     def gap(self, frame: Frame, detail: dict[str, Any]) -> Made:
         self._cut = 2 if self._splitter.pending else max(self._cut, 1)
@@ -188,6 +185,16 @@ class TextLane:
         ]
 
 
+def _edited(origin: Origin, frame: Frame, events: list[Text]) -> Made:
+    """Tells that these were changed after they were handed out; `now`: kind, id, method and size of each, None for what
+    is no message."""
+    if not events:
+        return []
+    now = [[e.kind, e.id_text, e.method, len(e.raw)] if type(e) is Message else None for e in events]
+    keys = [event.key for event in events]
+    return [signal(origin, EDITED, frame.t, frame.offset, place=frame.place, keys=keys, now=now)]
+
+
 class FlowLane:
     """One direction of an HTTP exchange that a proxy or a transcript tells of; both directions share the flow."""
 
@@ -231,11 +238,12 @@ class FlowLane:
 
     def sent(self, frame: Frame) -> Made:
         """What was passed on in the place of the body."""
-        events = self.flow.edited(self.origin.lane, frame.data)
-        if not events:
-            return []
-        keys = [event.key for event in events]
-        return [signal(self.origin, EDITED, frame.t, frame.offset, place=frame.place, keys=keys)]
+        return _edited(self.origin, frame, self.flow.edited(self.origin.lane, frame.data))
+
+    def passed_on(self, frame: Frame, head: Any) -> Made:
+        """Another head was passed on than came."""
+        self.flow.exchange.facts["edited"] = head
+        return _edited(self.origin, frame, self.flow.under_another_head(self.origin.lane))
 
     def gap(self, frame: Frame, detail: dict[str, Any]) -> Made:
         self.flow.lost(self.answers)

@@ -109,7 +109,7 @@ class Reader:
         if kind == GAP:
             return lane.gap(frame, detail)
         if kind == NOTE and type(lane) is FlowLane and "edited" in detail:
-            lane.flow.exchange.facts["edited"] = detail["edited"]
+            return lane.passed_on(frame, detail["edited"])
         if kind == END:
             made = lane.end(frame, detail)
             self._forget(book, lane, frame.lane, number, role)

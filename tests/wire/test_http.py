@@ -363,9 +363,19 @@ def test_a_body_that_was_edited_after_it_was_kept() -> None:
         True,
     )
     assert [(s.offset, s.detail) for s in signals(events, EDITED)] == [
-        (frames[4].offset, {"keys": [question.key]}), (frames[9].offset, {"keys": [answer.key]}),
+        (frames[4].offset, {"keys": [question.key], "now": [["request", "1", "tools/call", len(question.raw)]]}),
+        (frames[9].offset, {"keys": [answer.key], "now": [["response", "1", None, len(answer.raw)]]}),
     ]  # fmt: skip
+    assert (question.before, answer.before) == (rpc(1, name="old"), result(1, a=1))
     assert question.http is not None and question.http.facts["edited"] == {"method": "POST"}
+
+
+def test_a_message_whose_head_alone_was_edited() -> None:
+    frames = journal([*ask(rpc(1, name="same")), ("1q", NOTE, {"edited": {"method": "POST"}})])
+    events = read(frames, ADDON)
+    (question,) = messages(events)
+    assert (question.params, question.edited, question.before) == ({"name": "same"}, True, b"")
+    assert [s.detail["keys"] for s in signals(events, EDITED)] == [[question.key]]
 
 
 def test_heads_that_make_no_sense_raise_nothing() -> None:

@@ -210,7 +210,8 @@ def test_an_edited_line_is_set_right_wherever_it_is_held() -> None:
     assert (first.params, first.id_text, first.raw) == ({"name": "new"}, "7", rpc(7, name="new"))
     assert [m.edited for m in (first, second, reply)] == [True, True, False]
     (signal,) = signals(events, EDITED)
-    assert (signal.key, signal.detail) == (frames[2].key, {"keys": [first.key, second.key]})
+    assert (signal.key, signal.detail["keys"]) == (frames[2].key, [first.key, second.key])
+    assert signal.detail["now"] == [["request", e.id_text, e.method, len(e.raw)] for e in (first, second)]
 
 
 def test_an_edit_that_drops_a_message_or_breaks_it() -> None:
