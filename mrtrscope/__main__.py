@@ -14,8 +14,12 @@ def main() -> None:
         from mrtrscope import relay
 
         relay.leave(relay.main(args[1:]))
+    import gc
+
+    gc.disable()  # nothing that is just being loaded is garbage, and looking for it takes a tenth of the start
     from mrtrscope.cli import main as command_line
 
+    gc.enable()
     command_line()
 
 

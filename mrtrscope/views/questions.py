@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from typing import Any
-from urllib.parse import urlsplit
 
 from mrtrscope.views.escape import visible
 from mrtrscope.views.redact import Redactor, is_secret_name
@@ -114,6 +113,8 @@ def _page(params: dict[str, Any], redact: Redactor) -> list[Line]:
     if isinstance(url, str):
         lines.append(Line("item", short(redact.text(url)), "url"))
         try:
+            from urllib.parse import urlsplit
+
             host = urlsplit(url).hostname or ""
         except ValueError:
             host = ""

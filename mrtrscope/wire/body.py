@@ -7,15 +7,8 @@ that a reader can stop a decompression bomb; one that grows out of all proportio
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
-
-import brotli
-
-try:
-    from compression import zstd  # type: ignore[import-not-found,unused-ignore]
-except ImportError:  # Python < 3.14
-    from backports import zstd
 
 PIECE = 1 << 18  # bytes that one step may put out
 BOMB_SIZE = 1 << 26
@@ -67,7 +60,7 @@ class Decoder:
                 if self._out > BOMB_SIZE and self._out > BOMB_RATIO * self._in:
                     self.failed = f"{self._out} bytes out of {self._in}: decompression bomb"
                     return
-        except (zlib.error, brotli.error, zstd.ZstdError, EOFError, ValueError, MemoryError) as error:
+        except _errors as error:
             if not self._out and self._history is not None:
                 # Named compressed, but is not: a recorder decoded it, or the sender lied. Read it as it is.
                 self._steps = []
@@ -153,8 +146,21 @@ class _Deflate(_Zlib):
         return 15 if with_header else -15
 
 
+# What a step may raise. Those of Brotli and Zstandard come along with the first body that wants them.
+_errors: tuple[type[Exception], ...] = (zlib.error, EOFError, ValueError, MemoryError)
+
+
+def _also(error: type[Exception]) -> None:
+    global _errors
+    if error not in _errors:
+        _errors += (error,)
+
+
 class _Brotli:
     def __init__(self) -> None:
+        import brotli
+
+        _also(brotli.error)
         self._d = brotli.Decompressor()
 
     def feed(self, data: bytes) -> Iterator[bytes]:
@@ -166,7 +172,13 @@ class _Brotli:
 
 class _Zstd:
     def __init__(self) -> None:
-        self._d = zstd.ZstdDecompressor()
+        try:
+            from compression import zstd  # type: ignore[import-not-found,unused-ignore]
+        except ImportError:  # Python < 3.14
+            from backports import zstd
+        _also(zstd.ZstdError)
+        self._new: Callable[[], Any] = zstd.ZstdDecompressor
+        self._d = self._new()
 
     def feed(self, data: bytes) -> Iterator[bytes]:
         while True:
@@ -174,7 +186,7 @@ class _Zstd:
                 data = self._d.unused_data + data
                 if not data:
                     return
-                self._d = zstd.ZstdDecompressor()
+                self._d = self._new()
             piece = self._d.decompress(data, PIECE)
             data = b""
             if piece:

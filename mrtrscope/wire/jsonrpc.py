@@ -2,7 +2,8 @@
 
 The usual message goes through pydantic's parser and back through its writer: when that gives the same bytes, or as many
 colons, no key was given twice, and nothing else can have been odd. All others are read again by the standard library's
-scanner, slower and with all eyes open.
+scanner, slower and with all eyes open. Pydantic's parser is loaded with the first text: it takes as long as some
+hundred texts do.
 
 What is a message is told by its members: a `method`, a `result` or an `error`, and `jsonrpc` besides. Where `jsonrpc`
 is missing it still is one when it looks like nothing else (a method with id or params; a result or error with an id),
@@ -14,11 +15,12 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import accumulate
 from json.encoder import encode_basestring_ascii
 from typing import Any
-
-from pydantic_core import from_json, to_json
 
 from mrtrscope.wire.events import ABSENT, ERROR, NOTIFICATION, REQUEST, RESPONSE
 
@@ -52,6 +54,39 @@ class WideNumber(float):
         return number
 
 
+def _load(text: bytes, **options: Any) -> Any:
+    global _from_json, _to_json
+    from pydantic_core import from_json, to_json
+
+    _from_json, _to_json = from_json, to_json
+    return from_json(text, **options)
+
+
+def _do_without(text: bytes, **options: Any) -> Any:
+    raise ValueError("few texts are read")
+
+
+_from_json: Callable[..., Any] = _load
+_to_json: Callable[[Any], bytes]
+
+
+@contextmanager
+def few() -> Iterator[None]:
+    """While few texts are read, only to be shown, pydantic's parser is not loaded for them.
+
+    The values are the same; the scanner finds something odd about more numbers.
+    """
+    global _from_json
+    if _from_json is not _load or "pydantic_core" in sys.modules:
+        yield
+        return
+    _from_json = _do_without
+    try:
+        yield
+    finally:
+        _from_json = _load
+
+
 def parse(text: bytes) -> Parsed:
     """The first JSON value of `text`: (value, oddities, why there is none or "", text behind it)."""
     if len(text) > 1 << 20:
@@ -60,8 +95,8 @@ def parse(text: bytes) -> Parsed:
         if text.count(b",") + text.count(b"[") + text.count(b"{") > MAX_VALUES:
             return ABSENT, (("too-long", "too many values"),), "too-long", b""
     try:
-        value = from_json(text, allow_inf_nan=False)
-        again = to_json(value)
+        value = _from_json(text, allow_inf_nan=False)
+        again = _to_json(value)
         if again == text or (again.count(b":") == text.count(b":") and b"\\u00" not in text):
             return value, (), "", b""
     except ValueError:
@@ -71,8 +106,11 @@ def parse(text: bytes) -> Parsed:
 
 def sound(text: bytes) -> bool:
     """Whether this is one JSON value to its end, with nothing unusual about it."""
+    if _from_json is _do_without:
+        _, _, why, rest = _parse_slowly(text)
+        return not why and not rest
     try:
-        from_json(text, allow_inf_nan=False)
+        _from_json(text, allow_inf_nan=False)
     except ValueError:
         return False
     return True

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -39,6 +43,14 @@ def test_a_name_that_cannot_be_meant_is_refused(name: str, said: str, tmp_path: 
     done = mrtrscope("diagram", ODD, "op1", "-o", tmp_path / name)
     assert done.returncode == 2 and said in done.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("id", ["OP1", "1"])
+def test_an_id_is_known_however_it_is_written(id: str) -> None:
+    assert (
+        mrtrscope("diagram", ODD, id, "--format", "text").stdout
+        == mrtrscope("diagram", ODD, "op1", "--format", "text").stdout
+    )
 
 
 def test_a_message_stands_for_its_operation() -> None:
@@ -107,3 +119,25 @@ def test_a_file_that_cannot_be_written_is_said_in_a_line(tmp_path: Path) -> None
 
 def test_help_has_an_example() -> None:
     assert "mrtrscope diagram captures/sample-demo op1 --format text" in mrtrscope("diagram", "--help").stdout
+
+
+def test_one_picture_of_what_was_analysed_loads_nothing_large(tmp_path: Path) -> None:
+    shutil.copytree(SAMPLES / "sample-stdio", tmp_path / "capture")
+    assert mrtrscope("diagram", tmp_path / "capture", "op4").returncode == 0
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "mrtrscope", "diagram", str(tmp_path / "capture"), "op4"],
+        capture_output=True, text=True, encoding="utf-8", timeout=60,
+    )  # fmt: skip
+    loaded = set(re.findall(r"\|\s+(\S+)$", done.stderr, re.M))
+    assert done.returncode == 0 and "mrtrscope.views.build" in loaded
+    large = {
+        "pydantic",
+        "pydantic_core",
+        "sqlite_utils",
+        "jinja2",
+        "mcp_types",
+        "brotli",
+        "asyncio",
+        "mrtrscope.rules.registry",
+    }
+    assert loaded & large == set()

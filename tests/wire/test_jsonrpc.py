@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import time
 from typing import Any
 
@@ -292,3 +294,25 @@ def test_a_repeated_key_is_always_found(value: dict[str, Any], draw: st.DataObje
     pairs = [*value.items(), (key, draw.draw(JSON))]
     text = "{" + ",".join(f"{json.dumps(k)}:{json.dumps(v)}" for k, v in pairs) + "}"
     assert "duplicate-key" in {name for name, _ in odd(text.encode())}
+
+
+def test_few_texts_are_read_without_pydantic_and_give_the_same_values() -> None:
+    code = (
+        "import sys\n"
+        "from mrtrscope.wire import jsonrpc\n"
+        "with jsonrpc.few():\n"
+        "    values = [jsonrpc.parse(text)[0] for text in eval(sys.argv[1])]\n"
+        "    sound = jsonrpc.sound(b'[1]'), jsonrpc.sound(b'[1'), jsonrpc.sound(b'[1] 2')\n"
+        "loaded = 'pydantic_core' in sys.modules\n"
+        "again = [jsonrpc.parse(text)[0] for text in eval(sys.argv[1])]\n"
+        "print(repr((values == again, sound, loaded, 'pydantic_core' in sys.modules)))\n"
+    )
+    texts = [b'{"a":[1,2.5,"\\u00e9",null]}', b'{"a":1,"a":2}', b"[1e3, 12345678901234567890]", b'"x"', b"{}"]
+    done = subprocess.run(
+        [sys.executable, "-c", code, repr(texts)],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=60,
+    )
+    assert done.stdout == "(True, (True, False, False), False, True)\n", done.stderr
