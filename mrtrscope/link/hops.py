@@ -13,6 +13,9 @@ that had said the thing already. Two peers of the same name that call two server
 with two servers as likely as a gateway that passes its client's name on, and who was seen to call of his own accord may
 do so again: such a pair needs proof.
 
+A message to an agent (A2A) for a tool call, or the reverse, has nothing in common with it but the trace id: where one
+call alone in flight carries the same, it is inferred, else it is not joined.
+
 The share is `Operation.more["hop"]`, in the form of `more["within"]` (see `link.nested`). What is noticed about the
 gateway itself meanwhile is `link.gateways`.
 """
@@ -22,8 +25,9 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Any
 
+from mrtrscope.link import agents
 from mrtrscope.link.canonical import canonical
-from mrtrscope.link.facts import AMBIGUOUS, EXACT, INFERRED, MRTR_METHODS, Exchange, Operation
+from mrtrscope.link.facts import A2A, AMBIGUOUS, EXACT, INFERRED, MRTR_METHODS, Exchange, Operation
 from mrtrscope.link.gateways import Gateways
 from mrtrscope.link.longs import facts
 from mrtrscope.link.memory import digest
@@ -85,7 +89,9 @@ class Hops:
 
     def requested(self, exchange: Exchange) -> list[Exchange]:
         """A client's request was linked; returns the exchanges whose operations are told anew."""
-        if exchange.method not in MRTR_METHODS:
+        if exchange.method not in MRTR_METHODS and (
+            exchange.era != A2A or exchange.method not in agents.SENDS
+        ):
             return []
         channel = exchange.request.channel
         if channel not in self._channels and len(self._channels) < SHARES:
@@ -186,7 +192,8 @@ class Hops:
         if len(self._shares) > SHARES:
             self._shares.popitem(last=False)
         if len(share.candidates) == 1 and not share.proof:
-            share.to, share.grade = share.candidates[0], EXACT if traced else INFERRED
+            proven = traced and A2A not in (exchange.era, calls[0].era)
+            share.to, share.grade = share.candidates[0], EXACT if proven else INFERRED
             self.gateways.front(calls[0].request.channel)
             if traced and len(self._ways) < SHARES:
                 self._ways[calls[0].request.channel, channel] = True
@@ -274,7 +281,7 @@ def _who(exchange: Exchange) -> str:
 
 def _fits(up: Exchange, host: Exchange) -> bool:
     """Whether the call of a gateway might be made for that of a host, by method, target and arguments."""
-    if up.method != host.method or not _renamed(up.target, host.target):
+    if up.method != host.method or up.era == A2A or not _renamed(up.target, host.target):
         return False
     mine, its = up.arguments, host.arguments
     return bool(mine == its) and canonical(mine) == canonical(its)
