@@ -12,10 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mrtrscope import snapshot
-from mrtrscope.wire.body import BOMB_SIZE, HISTORY, KNOWN, Decoder, zstd
+from mrtrscope.wire.body import BOMB_SIZE, HISTORY, KNOWN, Decoder
 from mrtrscope.wire.heads import codings, fields_of
 
 from .tools import CHUNKINGS
+
+try:
+    from compression import zstd  # type: ignore[import-not-found,unused-ignore]
+except ImportError:  # Python < 3.14
+    from backports import zstd
 
 
 def raw_deflate(data: bytes) -> bytes:
