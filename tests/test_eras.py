@@ -61,11 +61,10 @@ def test_every_call_of_a_gateway_is_a_hop_of_its_hosts(tmp_path: Path, sample: s
 
 
 def test_the_states_of_a_task_and_of_an_agents(tmp_path: Path) -> None:
-    (task,) = listed(tmp_path, "sample-task")
-    assert ([s["state"] for s in task["task"]["states"]], task["task"]["polls"]) == (
-        ["working", "completed"],
-        5,
-    )
+    (task,) = [op for op in listed(tmp_path, "sample-task") if op["kind"] == "task"]
+    assert ([s["state"] for s in task["task"]["states"]], task["task"]["polls"], task["task"]["updates"]) == (
+        ["working", "input_required", "working", "completed"], 6, 1,
+    )  # fmt: skip
     agent, *others = listed(tmp_path, "sample-agent")
     assert [s["state"] for s in agent["task"]["states"]] == [
         "submitted", "working", "input_required", "working", "auth_required", "working", "completed",
@@ -88,6 +87,19 @@ def test_who_ended_a_subscription(tmp_path: Path) -> None:
     told = found["subscription"]
     assert (told["ended"], told["by"], sum(told["delivered"].values())) == ("cancelled", "client", 2)
     assert told["acknowledged"] > found["t"]
+
+
+def test_a_gateway_that_has_every_fault(tmp_path: Path) -> None:
+    copy = tmp_path / "capture"
+    shutil.copytree(
+        SAMPLES / "sample-gateway-faulty", copy, ignore=shutil.ignore_patterns("scope.db*", "*.lock")
+    )
+    done = mrtrscope("check", copy, "--select", "gateway", "--format", "json")
+    rules = sorted(f["rule"].removeprefix("gateway/") for f in json.loads(done.stdout)["findings"])
+    assert rules == [
+        "question-reached-nobody", "question-reached-nobody", "question-timed-out", "retry-wants-header",
+        "rounds-answered-at-once", "state-accepted-elsewhere", "state-bound-to-session", "upstream-left-open",
+    ]  # fmt: skip
 
 
 @pytest.mark.shared
