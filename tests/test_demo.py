@@ -65,11 +65,16 @@ def test_it_ends_well_and_in_time(shown: Shown) -> None:
 @pytest.mark.live
 def test_it_prints_operations_findings_and_where_the_pictures_are(shown: Shown) -> None:
     capture, done, _ = shown
-    headings = re.findall(r"^(Operations|Findings|Capture|Pictures|Next|Report)", done.stdout, re.MULTILINE)
-    assert headings == ["Operations", "Findings", "Capture", "Pictures", "Next", "Report"]
+    headings = re.findall(
+        r"^(Operations|Findings|Capture|Pictures|Broken|Next|Report)", done.stdout, re.MULTILINE
+    )
+    assert headings == ["Operations", "Findings", "Capture", "Pictures", "Broken", "Next", "Report"]
     pictures = sorted(path.name for path in (capture / "pictures").iterdir())
     assert f"Report     {capture / 'report.html'}\n" in done.stdout and (capture / "report.html").is_file()
     assert f"Pictures   {capture / 'pictures'}: {len(pictures)}," in done.stdout
+    broken = re.findall(r"^(?:Broken| {6})     (op\d+)\.svg +([a-z/-]+)  ", done.stdout, re.MULTILINE)
+    assert len(broken) == 6 and broken[0][1] == "mrtr/state-echoed-verbatim"
+    assert f"Next       mrtrscope show {capture} {broken[0][0]}\n" in done.stdout
     several = [o["id"] for o in operations(capture) if len(o["rounds"]) > 1]
     assert pictures == sorted(f"{op}.svg" for op in several)
     assert all((capture / "pictures" / name).read_text(encoding="utf-8").startswith("<") for name in pictures)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,9 +46,15 @@ def demo(capture: Path | None, show: bool) -> int:
         _print(store)
         pictures = _draw(store, capture)
         page = _report(store, capture)
+        broken = list(_broken(store, pictures))
     click.echo(f"\nCapture    {capture}")
     click.echo(f"Pictures   {pictures[0].parent}: {len(pictures)}, of every operation of more than one round")
-    click.echo(f"Next       mrtrscope show {capture} {pictures[0].stem}")
+    for n, (line, _) in enumerate(broken):
+        click.echo(f"{'' if n else 'Broken':11}{line}")
+    if broken:
+        op, rule = broken[0][1]
+        click.echo(f"Next       mrtrscope show {capture} {op}")
+        click.echo(f"{'':11}mrtrscope explain {rule}")
     click.echo(f"Report     {page}")
     say(f"Took {time.monotonic() - started:.1f} s.")
     if show:
@@ -76,6 +83,17 @@ def _print(store: Store) -> None:
     print_lines(operations(store.operations(), columns(), colours()))
     click.echo("\nFindings, all about a client that the demo broke on purpose\n")
     print_lines(findings(store.findings(), store.finding_counts(), store.counts(), columns(), colours()))
+
+
+def _broken(store: Store, pictures: list[Path]) -> Iterator[tuple[str, tuple[str, str]]]:
+    """A line for each breach with the picture that shows it, and (operation, rule) to ask about next."""
+    from mrtrscope.views.escape import visible
+
+    drawn = {path.stem: path for path in pictures}
+    for found in store.findings():
+        if found.level != "info" and found.operation is not None and found.operation in drawn:
+            line = f"{drawn[found.operation].name:10}  {found.rule:28}  {found.text}"
+            yield visible(line), (found.operation, found.rule)
 
 
 def _report(store: Store, capture: Path) -> Path:
