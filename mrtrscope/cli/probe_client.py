@@ -142,7 +142,8 @@ async def _wait_for_clients(todo: list[str], tool: str, folder: Path, listen: st
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     try:
         for n, name in enumerate(todo):
-            servers.append(OverHttp(WAYS[name], tool, folder, host, int(port) + n if int(port) else 0))
+            server = OverHttp(WAYS[name], tool, folder)
+            servers.append(await server.start(host, int(port) + n if int(port) else 0))
             say(f"{servers[-1].url}  {name}: {WAYS[name].does}")
         say("Point a client at each of these; ctrl-c shows what was seen.")
         await stop.wait()

@@ -10,7 +10,7 @@ from mrtrscope.link.facts import META_VERSION
 from mrtrscope.recorder import Journal
 from mrtrscope.replay.play import Talk
 from mrtrscope.replay.recording import Recording, Step
-from mrtrscope.replay.served import Lines, Posts, Verbatim
+from mrtrscope.replay.served import Lines, Verbatim
 from mrtrscope.replay.ways import CAP, CUT, NOTHING, SILENCE, STREAM, WAYS, Way
 
 INFO = {"name": "mrtrscope-probe", "version": "1"}
@@ -121,20 +121,25 @@ class OverHttp:
     """Misbehaves over HTTP on a loopback address: `url` is for one way, whose traffic is a channel of its own;
     `enough` as with `Misbehaving`."""
 
-    def __init__(self, way: Way, tool: str, into: Path, host: str = "127.0.0.1", port: int = 0) -> None:
+    def __init__(self, way: Way, tool: str, into: Path) -> None:
         from mrtrscope.replay.serve_http import HttpServer
 
         self.way = way
+        self.url = ""
         self._journal = Journal.create(str(into), "replay", way.name)
         misbehaving = Misbehaving(way, tool)
         self.enough = misbehaving.enough
-        self._server = HttpServer(misbehaving, Posts(self._journal))
+        self._server = HttpServer(misbehaving, self._journal)
+
+    async def start(self, host: str = "127.0.0.1", port: int = 0) -> OverHttp:
+        """Begin to listen; OSError when it cannot."""
         try:
-            where, number = self._server.start(host, port)
+            where, number = await self._server.start(host, port)
         except OSError:
             self._journal.close()
             raise
-        self.url = f"http://{where}:{number}/mcp"
+        self.url = f"http://{f'[{where}]' if ':' in where else where}:{number}/mcp"
+        return self
 
     async def close(self) -> Path:
         """Stop; gives the journal."""

@@ -1,273 +1,193 @@
-"""`replay serve --listen`: the recorded server over Streamable HTTP, modern and legacy, on any path."""
+"""`replay serve --listen`: the recorded server over Streamable HTTP, modern and legacy, on any path.
+
+Requests are read by the reader that reads captured connections, and recorded as such a connection is: one record for
+what one read brought, one for what was sent. A request is answered in the turn in which it arrived unless its answer
+has to wait.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import secrets
-from collections import OrderedDict
+import socket
+from collections import OrderedDict, deque
 from typing import Any
 
-from tornado.httpserver import HTTPServer
-from tornado.iostream import StreamClosedError
-from tornado.netutil import bind_sockets
-from tornado.web import Application, RequestHandler
-
-from mrtrscope.link.facts import META_VERSION
+from mrtrscope.recorder import Journal
+from mrtrscope.replay.http_exchange import Exchange
 from mrtrscope.replay.play import Answering
-from mrtrscope.replay.recording import Step
-from mrtrscope.replay.served import Posts, text_of
-from mrtrscope.wire.events import ABSENT
-from mrtrscope.wire.jsonrpc import id_text, parse
+from mrtrscope.replay.served import Tcp, Texts
+from mrtrscope.wire.heads import Head
+from mrtrscope.wire.http1 import DATA, END, HEAD, LOST, HttpReader, Piece
 
-# HTTP status of an error whose recording has none (stdio), or that is ours; see basic/transports/streamable-http.
-STATUS = {-32700: 400, -32600: 400, -32601: 404, -32020: 400, -32021: 400, -32022: 400}
 BODY_LIMIT = 1 << 26
 SESSIONS = 10_000  # that are remembered; the oldest are forgotten, as if they had ended
+PIPELINED = 64  # requests that may wait on one connection until it is read on
 
 
 class HttpServer:
     """Listens on a loopback address until it is closed."""
 
-    def __init__(self, player: Answering, posts: Posts) -> None:
+    def __init__(self, player: Answering, journal: Journal | None) -> None:
         self.player = player
-        self.posts = posts
+        self.tcp = Tcp(journal)
+        self.texts = Texts()
         self.asked: dict[str, asyncio.Future[dict[str, Any]]] = {}
         self.sessions: OrderedDict[str, None] = OrderedDict()
         self.running: dict[tuple[str, str], asyncio.Task[Any]] = {}
+        self.connections: set[Connection] = set()
         self.base = ""
-        self._server: HTTPServer | None = None
+        self._server: asyncio.Server | None = None
 
-    def start(self, host: str, port: int) -> tuple[str, int]:
+    async def start(self, host: str, port: int) -> tuple[str, int]:
         """Begin to listen; gives the address. OSError when it cannot."""
-        sockets = bind_sockets(port, host)
-        app = Application([(r".*", _Handler, {"owner": self})])
-        self._server = HTTPServer(app, max_buffer_size=BODY_LIMIT, max_body_size=BODY_LIMIT)
-        self._server.add_sockets(sockets)
-        name = sockets[0].getsockname()
-        self.base = f"http://{host}:{name[1]}"
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_server(
+            lambda: Connection(self), host, port, family=family, backlog=1024
+        )
+        name = self._server.sockets[0].getsockname()
+        self.base = f"http://{f'[{host}]' if ':' in host else host}:{name[1]}"
         return str(name[0]), int(name[1])
+
+    def new_session(self) -> str:
+        """The id of a session that begins."""
+        session = secrets.token_hex(16)
+        self.sessions[session] = None
+        if len(self.sessions) > SESSIONS:
+            self.sessions.popitem(last=False)
+        return session
 
     async def close(self) -> None:
         """Stop listening; streams that are open are cut."""
         if self._server is not None:
-            self._server.stop()
-            await self._server.close_all_connections()
+            self._server.close()
+        for connection in list(self.connections):
+            connection.abort()
+        await asyncio.gather(
+            *(c.task for c in self.connections if c.task is not None), return_exceptions=True
+        )
 
 
-class _Handler(RequestHandler):
-    """One HTTP exchange; it is the `Talk` of the requests posted on it."""
+class Connection(asyncio.Protocol):
+    """One client's connection: its requests are answered one after the other."""
 
-    def initialize(self, owner: HttpServer) -> None:
-        self._owner = owner
-        self._stream = False
-        self._number = 0
-        self._sent: list[tuple[str, str]] = []
+    def __init__(self, owner: HttpServer) -> None:
+        self.owner = owner
+        self.task: asyncio.Task[None] | None = None
+        self.number = 0
+        self.address = ""
+        self._reader = HttpReader()
+        self._head: Head | None = None
+        self._body = bytearray()
+        self._requests: deque[tuple[Head, bytes]] = deque()
+        self._transport: asyncio.Transport | None = None
+        self._writable = asyncio.Event()
+        self._writable.set()
+        self._ending = ""
 
-    # -- verbs
+    # -- what the transport says
 
-    async def post(self) -> None:
-        self._record_request()
-        value = parse(self.request.body)[0]
-        messages = value if type(value) is list else [value]
-        requests = [m for m in messages if type(m) is dict and "method" in m and "id" in m]
-        for message in messages:
-            if type(message) is dict and message not in requests:
-                self._heard(message)
-        if not messages or any(type(m) is not dict for m in messages):
-            await self._finish(
-                400, {"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": "not JSON-RPC"}}
-            )
-        elif not requests:
-            await self._finish(202, None)
-        else:
-            await self._answer(requests, batch=type(value) is list)
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        peer = transport.get_extra_info("peername") or ("", 0)
+        self.address = f"{peer[0]}:{peer[1]}"
+        self.number = self.owner.tcp.opened(self.address, self.owner.base)
+        self.owner.connections.add(self)
 
-    async def get(self) -> None:
-        self._record_request()
-        await self._finish(405, None)
+    def data_received(self, data: bytes) -> None:
+        self.owner.tcp.came(self.number, data)
+        for piece in self._reader.feed(data):
+            self._take(piece)
+        if self._reader.held or self._reader.state == LOST or len(self._body) > BODY_LIMIT:
+            self.refuse(501 if self._reader.held else 400 if self._reader.state == LOST else 413)
+        self._go_on()
 
-    async def delete(self) -> None:
-        self._record_request()
-        session = self.request.headers.get("Mcp-Session-Id", "")
-        known = session in self._owner.sessions
-        self._owner.sessions.pop(session, None)
-        await self._finish(200 if known else 404, None)
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The client went away, or we ended it: what it asked for is cancelled, and the record says who did."""
+        self.owner.connections.discard(self)
+        self._transport = None
+        self._writable.set()
+        self.owner.tcp.ended(self.number, "server" if self._ending else "client", self._ending)
+        if self.task is not None:
+            self.task.cancel()
 
-    def on_connection_close(self) -> None:
-        """The client went away: what it asked for is cancelled, and the record says who ended it."""
-        for task in self._tasks:
-            task.cancel()
-        if self._number:
-            self._owner.posts.ended(self._number, "client")
-            self._number = 0
+    def pause_writing(self) -> None:
+        self._writable.clear()
 
-    _tasks: tuple[asyncio.Task[Any], ...] = ()
+    def resume_writing(self) -> None:
+        self._writable.set()
 
-    # -- answering
+    # -- requests
 
-    async def _answer(self, requests: list[dict[str, Any]], batch: bool) -> None:
-        client = self._client(requests[0])
-        jobs = [asyncio.ensure_future(self._owner.player.answer(r, self, client)) for r in requests]
-        self._tasks = tuple(jobs)
-        names = [(client, id_text(r.get("id")) or "") for r in requests]
-        self._owner.running.update(zip(names, jobs, strict=True))
-        try:
-            played = await asyncio.gather(*jobs)
-        except asyncio.CancelledError:
-            self._end_cut()
+    def _take(self, piece: Piece) -> None:
+        if piece.what == HEAD:
+            self._head, self._body = piece.head, bytearray()
+            if self._head is not None and "100-continue" in self._head.fields.get("expect", ()):
+                self.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        elif piece.what == DATA:
+            self._body += piece.data
+        elif piece.what == END and self._head is not None:
+            self._requests.append((self._head, bytes(self._body)))
+            self._head, self._body = None, bytearray()
+            if len(self._requests) == PIPELINED and self._transport is not None:
+                self._transport.pause_reading()
+        elif piece.what != END:
+            self.refuse(400)
+
+    def _go_on(self) -> None:
+        """Answer what waits; most of it at once, without a turn of the loop."""
+        while self._requests and self.task is None and self._transport is not None:
+            head, body = self._requests.popleft()
+            work = Exchange(self, head).serve(body)
+            task: asyncio.Task[None] = asyncio.Task(work, loop=asyncio.get_running_loop(), eager_start=True)
+            if not task.done():
+                self.task = task
+                task.add_done_callback(self._done)
+            else:
+                self._read_on()
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self.task = None
+        self._read_on()
+        if not task.cancelled() and (error := task.exception()) is not None:
+            raise error
+        self._go_on()
+
+    def _read_on(self) -> None:
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.resume_reading()
+
+    # -- what an exchange does
+
+    def write(self, data: bytes) -> None:
+        """Send, and record that."""
+        if self._transport is None or self._transport.is_closing():
             return
-        finally:
-            for name in names:
-                self._owner.running.pop(name, None)
-        responses = [response for response, _ in played]
-        step = played[0][1]
-        if requests[0]["method"] == "initialize" and "result" in responses[0]:
-            session = secrets.token_hex(16)
-            self._owner.sessions[session] = None
-            if len(self._owner.sessions) > SESSIONS:
-                self._owner.sessions.popitem(last=False)
-            self.set_header("Mcp-Session-Id", session)
-        if self._stream or (step is not None and _streamed(step) and not batch):
-            for response in responses:
-                await self.send(response)
-            await self._end()
-        else:
-            await self._finish(_status(step, responses[0]), responses if batch else responses[0])
+        self.owner.tcp.went(self.number, data)
+        self._transport.write(data)
 
-    def _heard(self, message: dict[str, Any]) -> None:
-        """A response of the client, or a notification."""
-        if "method" not in message:
-            waiting = self._owner.asked.pop(id_text(message.get("id", ABSENT)) or "", None)
-            if waiting is not None and not waiting.done():
-                waiting.set_result(message)
-        elif message["method"] == "notifications/cancelled" and type(message.get("params")) is dict:
-            named = id_text(message["params"].get("requestId", ABSENT)) or ""
-            task = self._owner.running.get((self._client(message), named))
-            if task is not None:
-                task.cancel()
+    async def drained(self) -> None:
+        """Until the client has taken enough of it; CancelledError when there is no client any more."""
+        await self._writable.wait()
+        if self._transport is None:
+            raise asyncio.CancelledError
 
-    def _client(self, request: dict[str, Any]) -> str:
-        """One client as far as can be told: its session, its credential, else its connection."""
-        headers = self.request.headers
-        for name in ("Mcp-Session-Id", "Authorization"):
-            if headers.get(name):
-                return f"{name} {headers[name]}"
-        return self._address()
+    def refuse(self, status: int) -> None:
+        """Say that this is not understood, and end the connection."""
+        self.write(f"HTTP/1.1 {status} Refused\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".encode())
+        self.end("what came is no request that is served")
 
-    def _address(self) -> str:
-        stream = self.request.connection.stream  # type: ignore[union-attr]
-        peer = stream.socket.getpeername() if stream.socket is not None else ("", 0)
-        return f"{peer[0]}:{peer[1]}"
+    def end(self, why: str) -> None:
+        """Close when what was written has gone out."""
+        if self._transport is not None:
+            self._requests.clear()
+            self._ending = self._ending or why
+            self._transport.close()
 
-    # -- Talk
-
-    async def send(self, message: dict[str, Any]) -> None:
-        """One event of the answer's stream, which begins with the first."""
-        await self.begin()
-        await self._write(b"event: message\ndata: " + text_of(message) + b"\n\n")
-
-    async def begin(self) -> None:
-        """Answer with an event stream, whatever comes on it."""
-        if self._stream:
-            return
-        self._stream = True
-        self.set_status(200)
-        self.set_header("Content-Type", "text/event-stream")
-        self.set_header("Cache-Control", "no-cache")
-        self.set_header("X-Accel-Buffering", "no")
-        self._record_head()
-
-    async def cut(self, message: dict[str, Any]) -> None:
-        """Send half of a message, and break the connection."""
-        await self.begin()
-        data = text_of(message)
-        await self._write(b"event: message\ndata: " + data[: len(data) // 2])
-        number, self._number = self._number, 0
-        self._owner.posts.ended(number, "server", "broken off on purpose")
-        self.request.connection.stream.close()  # type: ignore[union-attr]
-        raise asyncio.CancelledError
-
-    async def _write(self, data: bytes) -> None:
-        self._owner.posts.data(self._number, data)
-        self.write(data)
-        try:
-            await self.flush()
-        except StreamClosedError:
-            raise asyncio.CancelledError from None
-
-    async def ask(self, message: dict[str, Any]) -> dict[str, Any]:
-        id = f"replay-{secrets.token_hex(4)}"
-        answer: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
-        self._owner.asked[id_text(id) or ""] = answer
-        try:
-            await self.send({**message, "id": id})
-            return await answer
-        finally:
-            self._owner.asked.pop(id_text(id) or "", None)
-
-    # -- ends, and the record
-
-    async def _finish(self, status: int, body: Any) -> None:
-        self.set_status(status)
-        data = b"" if body is None else text_of(body)
-        if data:
-            self.set_header("Content-Type", "application/json")
-        else:
-            self.clear_header("Content-Type")
-        self.set_header("Content-Length", str(len(data)))
-        self._record_head()
-        if data:
-            self._owner.posts.data(self._number, data)
-            self.write(data)
-        await self._end()
-
-    async def _end(self) -> None:
-        number, self._number = self._number, 0
-        if number:
-            self._owner.posts.ended(number)
-        try:
-            await self.finish()
-        except StreamClosedError:
-            pass
-
-    def _end_cut(self) -> None:
-        """A cancelled call: its stream ends without a response."""
-        if self._number:
-            self._owner.posts.ended(self._number, "client")
-            self._number = 0
-        if self.request.connection is not None and self._stream:
-            self.request.connection.finish()
-
-    def _record_request(self) -> None:
-        request = self.request
-        stream = request.connection.stream  # type: ignore[union-attr]
-        self._number = self._owner.posts.request(
-            conn=id(stream), client=self._address(), upstream=self._owner.base, method=request.method or "",
-            url=self._owner.base + (request.uri or "/"), headers=list(request.headers.get_all()), body=request.body,
-        )  # fmt: skip
-
-    def _record_head(self) -> None:
-        self._owner.posts.head(self._number, self.get_status(), self._reason, list(self._headers.get_all()))
-
-    def compute_etag(self) -> None:
-        """No entity tags: answers are not documents."""
-
-    def set_default_headers(self) -> None:
-        self.clear_header("Server")
-
-
-def _streamed(step: Step) -> bool:
-    """Whether the recorded answer came as an event stream."""
-    http = step.exchange.http
-    return http is not None and "event-stream" in (http.response_header("content-type") or "")
-
-
-def _status(step: Step | None, response: dict[str, Any]) -> int:
-    http = step.exchange.http if step is not None else None
-    if http is not None and http.status is not None:
-        return http.status
-    error = response.get("error")
-    if type(error) is not dict:
-        return 200
-    legacy = step is not None and META_VERSION not in step.exchange.request.meta
-    return 200 if legacy else STATUS.get(error.get("code", 0), 200)
+    def abort(self) -> None:
+        """Close at once."""
+        if self._transport is not None:
+            self._ending = self._ending or "the replay ended"
+            self._transport.abort()

@@ -6,10 +6,13 @@ import base64
 import itertools
 import json
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mrtrscope.frames import DATA, END, HEAD, OPEN
 from mrtrscope.recorder import Journal
+
+if TYPE_CHECKING:
+    from mrtrscope.replay.recording import Step
 
 
 class Verbatim(dict[str, Any]):
@@ -44,6 +47,60 @@ def header_value(name: str) -> str:
     return f"=?base64?{base64.b64encode(name.encode('utf-8', 'surrogatepass')).decode()}?="
 
 
+class Texts:
+    """Answers as JSON text: what is played again and again is written once, and gets another id."""
+
+    def __init__(self) -> None:
+        self._rest: dict[Step, bytes] = {}
+
+    def of(self, response: dict[str, Any], step: Step | None) -> bytes:
+        """The text of a response, which is that of `step`, unless it says something else."""
+        answer = step.exchange.answer if step is not None else None
+        if step is None or answer is None or not _is_that(response, answer.body):
+            return text_of(response)
+        rest = self._rest.get(step)
+        if rest is None:
+            rest = text_of({k: v for k, v in answer.body.items() if k not in ("jsonrpc", "id")})[1:]
+            self._rest[step] = rest
+        return b'{"jsonrpc":"2.0","id":%b,%b' % (text_of(response["id"]), rest)
+
+
+def _is_that(response: dict[str, Any], recorded: dict[str, Any]) -> bool:
+    """Whether a response is the recorded one but for its id; what is played is not copied."""
+    if response.keys() != recorded.keys() or len(response) < 3 or recorded.get("jsonrpc") != "2.0":
+        return False
+    return all(value is recorded[key] for key, value in response.items() if key != "id")
+
+
+class Tcp:
+    """The journal of an HTTP server, as a relay would write it: connections, and the bytes on them."""
+
+    def __init__(self, journal: Journal | None) -> None:
+        self._journal = journal
+        self._count = itertools.count(1)
+
+    def opened(self, client: str, upstream: str) -> int:
+        """A client connected; gives the number of the connection."""
+        number = next(self._count)
+        self._add(f"{number}c", OPEN, json.dumps({"client": client, "upstream": upstream}).encode())
+        return number
+
+    def came(self, number: int, data: bytes) -> None:
+        self._add(f"{number}c", DATA, data)
+
+    def went(self, number: int, data: bytes) -> None:
+        self._add(f"{number}s", DATA, data)
+
+    def ended(self, number: int, by: str, error: str = "") -> None:
+        what = json.dumps({"by": by, "error": error} if error else {"by": by}).encode()
+        self._add(f"{number}c", END, what)
+        self._add(f"{number}s", END, what)
+
+    def _add(self, lane: str, kind: str, data: bytes) -> None:
+        if self._journal is not None:
+            self._journal.append(lane, kind, time.monotonic_ns(), data)
+
+
 class Lines:
     """The journal of a stdio peer: what came in and what went out of this process, or of the child it drives."""
 
@@ -73,7 +130,7 @@ _numbers = itertools.count(1)
 
 
 class Posts:
-    """The journal of an HTTP server or client: one number an exchange, unique among all that share the journal."""
+    """The journal of an HTTP client: one number an exchange, unique among all that share the journal."""
 
     def __init__(self, journal: Journal | None, conn: int = 0) -> None:
         self._journal = journal

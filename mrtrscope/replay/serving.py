@@ -11,7 +11,7 @@ from mrtrscope.recorder import Journal
 from mrtrscope.replay.play import Player
 from mrtrscope.replay.recording import Recording
 from mrtrscope.replay.serve_stdio import StdioServer
-from mrtrscope.replay.served import Lines, Posts
+from mrtrscope.replay.served import Lines
 from mrtrscope.replay.stand import Stand
 from mrtrscope.replay.upstream import Upstream, connect
 
@@ -72,9 +72,9 @@ class Serving:
             raise NotLoopback("only loopback addresses are listened on")
         from mrtrscope.replay.serve_http import HttpServer
 
-        server = HttpServer(self.player, Posts(self._record("replay", f"{self._name}")))
+        server = HttpServer(self.player, self._record("replay", self._name))
         try:
-            where, number = server.start(host, port)
+            where, number = await server.start(host, port)
             say(f"serving the recording on http://{where}:{number}/mcp")
             await asyncio.Event().wait()
         finally:

@@ -68,7 +68,7 @@ class TriedClient:
         return f"{self._command[0]} did not {what}: {ended.words}{why}. Try the command by itself first."
 
     async def _with_url(self, name: str) -> tuple[Ended, list[Path]]:
-        http = OverHttp(WAYS[name], self._tool, self._folder)
+        http = await OverHttp(WAYS[name], self._tool, self._folder).start()
         try:
             if any(URL in word for word in self._command):
                 argv = [word.replace(URL, http.url) for word in self._command]

@@ -213,7 +213,7 @@ def test_a_client_that_goes_away_in_the_middle_of_a_stream_ends_only_itself(tmp_
         assert post(url, request(2, "tools/list"))[0] == 200
         wait_until(
             lambda: any(
-                f.kind == "end" and f.lane == "1a" and b'"client"' in f.data for f in read_capture(tmp_path)
+                f.kind == "end" and f.lane == "1c" and b'"client"' in f.data for f in read_capture(tmp_path)
             ),
             why="the record says who ended the stream",
         )
