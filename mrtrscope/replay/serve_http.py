@@ -85,6 +85,7 @@ class Connection(asyncio.Protocol):
         self._writable = asyncio.Event()
         self._writable.set()
         self._ending = ""
+        self._new = True
 
     # -- what the transport says
 
@@ -98,6 +99,11 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self.owner.tcp.came(self.number, data)
+        if self._new:
+            self._new = False
+            if not data[:1].isalpha() and data[:1] not in b"\r\n":
+                self.refuse(400)  # TLS, say: an end of its head would be waited for
+                return
         for piece in self._reader.feed(data):
             self._take(piece)
         if self._reader.held or self._reader.state == LOST or len(self._body) > BODY_LIMIT:
