@@ -35,6 +35,7 @@ from mrtrscope.recorder import Journal
 from mrtrscope.tap import HttpTap
 from mrtrscope.tap_records import FlowIds, address
 from mrtrscope.tap_stdio import StdioTap
+from mrtrscope.told import Notices, why_not
 from mrtrscope.where import default_capture, say, size
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ class Recording:
             capture, "addon", mode[0] if mode else "mitmproxy",
             max_size=max_size, mode=", ".join(mode), mitmproxy=version.VERSION,
         )  # fmt: skip
+        self.journal.told = Notices("mrtrscope", logger.error).recording
         numbers = itertools.count(1).__next__
         self.ids = FlowIds()
         self.http = HttpTap(self.journal, numbers, self.ids)
@@ -176,9 +178,19 @@ class MrtrScope:
             logging.getLogger("mitmproxy.proxy.server").removeHandler(self._refusals)
         if self.recording:
             self.recording.close()
+            self._sum_up(self.recording)
             self.recording, self._failed = None, True
         if self._analyser:
             self._analyser.stop()
+
+    def _sum_up(self, recording: Recording) -> None:
+        """What could not be kept, last of all."""
+        journal = recording.journal
+        if journal.lost_frames:
+            say(
+                f"mrtrscope: {journal.lost_frames:,} records with {journal.lost_bytes:,} bytes were passed on and could"
+                f" not be kept: {why_not(recording.capture, journal.why)}; where they belong, {journal.path} has gaps"
+            )
 
     def _start(self) -> Recording | None:
         """The recording, begun when it is asked for the first time; None when there cannot be one."""
@@ -192,7 +204,8 @@ class MrtrScope:
                 self._failed = True
                 logger.error(
                     f"mrtrscope cannot record into {capture}: {e.strerror or e}. "
-                    "Traffic passes, nothing is kept; name another folder with --set mrtrscope_capture=DIR."
+                    "Traffic passes, nothing is kept: put that right or name another folder with "
+                    "--set mrtrscope_capture=DIR, and start anew."
                 )
                 return None
             self.recording.http.host_rewritten = not ctx.options.keep_host_header

@@ -18,6 +18,7 @@ from time import monotonic_ns
 
 from mrtrscope.frames import DATA, END, OPEN
 from mrtrscope.recorder import Journal, to_json
+from mrtrscope.told import Notices
 from mrtrscope.where import say
 
 READ = 1 << 16
@@ -63,7 +64,12 @@ class Relay:
     """All connections between one listening port and one target."""
 
     def __init__(
-        self, listener: socket.socket, target: Address, found: list[Found], journal: Journal
+        self,
+        listener: socket.socket,
+        target: Address,
+        found: list[Found],
+        journal: Journal,
+        notices: Notices,
     ) -> None:
         self.listener = listener
         self.upstream = written(target)
@@ -75,7 +81,8 @@ class Relay:
         self.closing: list[socket.socket] = []
         self.number = 0
         self.stopped = False
-        self.refused = False  # the user knows that the target cannot be reached
+        self.notices = notices
+        self.away = 0  # clients that were turned away
         self.full = False  # no more connections until one ends
         self.waiting: list[Side] = []  # clients for whose server there was no file left
         self.poll = select.epoll() if sys.platform == "linux" else select.poll()
@@ -347,7 +354,6 @@ class Relay:
         which, client = self.joining.pop(server.fd), server.other
         failed = server.sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
         if not failed:
-            self.refused = False
             self._wait(server, IN)
             self._wait(client, IN)
             return
@@ -361,9 +367,8 @@ class Relay:
     def _unreachable(self, client: Side, error: str) -> None:
         """Nobody is there: the client is cut off, as it would be without us; what it asked is kept."""
         text = f"cannot connect to {self.upstream}: {error}"
-        if not self.refused:
-            self.refused = True
-            say(f"mrtrscope relay: {text}; clients are turned away until it can (is the server running?)")
+        self.away += 1
+        self.notices.refused(self.upstream, error)
         now = monotonic_ns()
         try:
             if asked := os.read(client.fd, READ):

@@ -343,8 +343,8 @@ def open_journal(capture: str | None, name: str, max_size: int | None) -> Journa
         return Journal.create(folder, "wrap", name, max_size=max_size)
     except OSError as e:
         say(
-            f"mrtrscope wrap: cannot record to {folder}: {e.strerror}; "
-            "traffic is passed on unrecorded (--capture DIR names another folder)"
+            f"mrtrscope wrap: cannot record to {folder}: {e.strerror}; traffic is passed on unrecorded: "
+            "put that right, or name another folder with --capture, and start the server anew"
         )
         return None
 
@@ -360,9 +360,12 @@ def carry(child: Child, host: int, journal: Journal | None) -> int:
     if journal is not None:
         journal.close()
         if journal.lost_frames:
+            from mrtrscope.told import why_not
+
+            folder = os.path.dirname(os.path.dirname(journal.path))
             say(
-                f"mrtrscope wrap: {journal.lost_frames:,} records with {journal.lost_bytes:,} bytes could not be kept; "
-                f"where they belong, {journal.path} has gaps"
+                f"mrtrscope wrap: {journal.lost_frames:,} records with {journal.lost_bytes:,} bytes were passed on and "
+                f"could not be kept: {why_not(folder, journal.why)}; where they belong, {journal.path} has gaps"
             )
     return end_like(status, session.sent)
 

@@ -25,6 +25,9 @@ from errno import EBADF, EEXIST, ENOSPC
 
 from mrtrscope.frames import GAP
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
 MAX_RECORD = 1 << 26  # more bytes than this in one append become several records
 ROTATE = 1 << 30
 _SMALL = 1 << 14  # up to here one buffer is cheaper than a vector of three
@@ -95,7 +98,8 @@ class Journal:
     """Writes one journal. Safe to use from several threads; `append` never raises.
 
     path          the file being written
-    lost_bytes, lost_frames   what could not be kept since the start
+    lost_bytes, lost_frames   what could not be kept since the start        why   what hindered it last
+    told          is told the folder, and why nothing is kept at present; "" when that is over
     """
 
     def __init__(
@@ -104,6 +108,7 @@ class Journal:
         self.path = ""
         self.lost_bytes = 0
         self.lost_frames = 0
+        self.told: Callable[[str, str], None] | None = None
         self._folder = folder
         self._stem = stem
         self._header = header
@@ -119,7 +124,7 @@ class Journal:
         self._until = 0  # size at which the quick way ends
         self._floor = 0  # no rotation below this size
         self._gaps: dict[str, list[int]] = {}
-        self._why = ""
+        self.why = ""
         self._stopped = False
         self._closed = False
         self._open_part()
@@ -232,14 +237,28 @@ class Journal:
         except Exception:
             self.lost_frames += 1
 
+    @property
+    def kept(self) -> int:
+        """Bytes written so far, in all parts."""
+        return self._base + self._size
+
+    def _tell(self, why: str) -> None:
+        try:
+            if self.told is not None:
+                self.told(self._folder, why)
+        except Exception:
+            self.told = None  # whoever listened is gone
+
     def _lose(self, lane: str, size: int, why: str) -> None:
         self.lost_bytes += size
         self.lost_frames += 1
+        if not self._gaps and not self._stopped and not self._closed:
+            self._tell(why)
         gap = self._gaps.setdefault(lane, [0, 0])
         gap[0] += size
         gap[1] += 1
         if not self._stopped:
-            self._why = why
+            self.why = why
         self._until = 0  # the next append takes the slow way
 
     def _append_slowly(self, lane: str, kind: str, t: int, data: bytes) -> None:
@@ -248,7 +267,7 @@ class Journal:
             self._lose(lane, len(data), "closed")
             return
         if self._fd < 0 and not self._reopen():
-            self._lose(lane, len(data), self._why or "cannot write")
+            self._lose(lane, len(data), self.why or "cannot write")
             return
         pieces = [data[i : i + MAX_RECORD] for i in range(0, len(data), MAX_RECORD)] or [data]
         chunks = self._gap_records(t) if self._gaps else []
@@ -262,6 +281,8 @@ class Journal:
         if self._size + total > self._rotate and self._size > self._floor:
             self._open_part()
         self._write(chunks)
+        if self._gaps:
+            self._tell("")
         self._gaps.clear()
         self._number += len(chunks) // 3
         self._set_until()
@@ -284,15 +305,16 @@ class Journal:
     def _gap_records(self, t: int) -> list[bytes]:
         chunks = []
         for lane, (size, frames) in self._gaps.items():
-            body = to_json({"bytes": size, "frames": frames, "why": self._why}).encode()
+            body = to_json({"bytes": size, "frames": frames, "why": self.why}).encode()
             chunks += [f"{lane} {GAP} {max(t, 0)} {len(body)}\n".encode(), body, b"\n"]
         return chunks
 
     def _stop(self, t: int) -> None:
         """The user's limit is reached: say so once, for all lanes, and record no more."""
         self._stopped = True
-        self._why = f"recording stopped at --max-size {self._max}"
-        body = to_json({"bytes": 0, "frames": 0, "why": self._why}).encode()
+        self.why = f"recording stopped at --max-size {self._max}"
+        body = to_json({"bytes": 0, "frames": 0, "why": self.why}).encode()
+        self._tell(self.why)
         self._write([f"0z {GAP} {t} {len(body)}\n".encode(), body, b"\n"])
 
     def _set_until(self) -> None:

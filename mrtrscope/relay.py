@@ -10,6 +10,7 @@ from errno import EADDRINUSE
 
 from mrtrscope.connections import Address, Found, Relay, text_of, written
 from mrtrscope.recorder import Journal
+from mrtrscope.told import Notices, why_not
 from mrtrscope.where import capture_dir, say, size
 
 USAGE = "usage: mrtrscope relay [--capture DIR] --target HOST:PORT [--listen HOST:PORT] [--max-size SIZE]"
@@ -145,17 +146,46 @@ def main(args: list[str]) -> int:
         say(f"mrtrscope relay: {e}")
         return 2
     _allow_files()
+    notices = Notices("mrtrscope relay")
+    journal.told = notices.recording
     say(f"mrtrscope relay: listening on {written(listener.getsockname())} for {written(options.target)}")
+    if is_free(found):
+        say(
+            f"mrtrscope relay: nobody listens at {written(options.target)} yet; clients are turned away until the "
+            "server runs"
+        )
+    relay = Relay(listener, options.target, found, journal, notices)
     try:
-        Relay(listener, options.target, found, journal).run()
+        relay.run()
     finally:
         journal.close()
+    sum_up(relay, journal)
+    return 0
+
+
+def is_free(found: list[Found]) -> bool:
+    """Whether nobody listens at any of these addresses, as far as it can be told without connecting: a server might
+    take a connection without a word amiss. False for addresses of other machines."""
+    for family, address in found:
+        with socket.socket(family, socket.SOCK_STREAM) as sock:
+            try:
+                sock.bind(address)
+            except OSError:
+                return False
+    return True
+
+
+def sum_up(relay: Relay, journal: Journal) -> None:
+    """What was recorded, and where; what could not be."""
+    folder = os.path.dirname(os.path.dirname(journal.path))
+    count = f"{relay.number:,} connection{'' if relay.number == 1 else 's'}"
+    away = f", {relay.away:,} of them turned away" if relay.away else ""
+    say(f"mrtrscope relay: {count}{away}; {journal.kept:,} bytes recorded in {folder}")
     if journal.lost_frames:
         say(
-            f"mrtrscope relay: {journal.lost_frames:,} records with {journal.lost_bytes:,} bytes could not be kept; "
-            f"where they belong, {journal.path} has gaps"
+            f"mrtrscope relay: {journal.lost_frames:,} records with {journal.lost_bytes:,} bytes were passed on and "
+            f"could not be kept: {why_not(folder, journal.why)}; where they belong, {journal.path} has gaps"
         )
-    return 0
 
 
 def begin(options: Options) -> Journal:
@@ -166,7 +196,7 @@ def begin(options: Options) -> Journal:
         return Journal.create(folder, "relay", upstream, max_size=options.max_size)
     except OSError as e:
         raise UsageError(
-            f"cannot record to {folder}: {text_of(e)}; name another folder with --capture"
+            f"cannot record to {folder}: {text_of(e)}; put that right, or name another folder with --capture"
         ) from None
 
 

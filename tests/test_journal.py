@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from mrtrscope.frames import KINDS, Frame
 from mrtrscope.journal import Damage, NotAJournal, Reader, is_journal, read_header, read_journal
 from mrtrscope.recorder import Journal, safe_name, to_json
+from mrtrscope.told import Notices
 
 LANES = st.sampled_from(["0i", "0o", "0e", "12c", "12s", "4000000000q"])
 DATA = st.one_of(
@@ -294,6 +295,35 @@ def test_a_full_disk_is_a_gap_and_no_hole(tmp_path: Path, size: int) -> None:
     assert sum(gap["bytes"] for gap in gaps) == lost * size
     assert [f.data for f in frames if f.kind == "data"] == [data] * (10 - lost) + [b"after"]
     assert frames[-1].data == b"after"
+
+
+def test_that_recording_stopped_and_goes_on_is_told_once_in_a_while(tmp_path: Path) -> None:
+    journal, said = Journal.create(str(tmp_path), "wrap", "x"), []
+    journal.told = Notices("us", said.append).recording
+    t, full = journal._mono, os.path.getsize(journal.path) + 50
+    for _ in range(3):
+        with files_no_larger_than(full):
+            for _ in range(5):
+                journal.append("0i", "data", t, b"x" * 100)
+        journal.append("0i", "data", t, b"after")
+        full = os.path.getsize(journal.path)
+    journal.close()
+    why = next(json.loads(f.data)["why"] for f in everything(Path(journal.path))[0] if f.kind == "gap")
+    assert said == [
+        f"us: not recording: {why} ({tmp_path / 'journals'}); make room or give rights there."
+        " Traffic goes on; recording does when it can again.",
+        "us: recording goes on; a gap marks what is missing.",
+    ]
+
+
+def test_who_listens_to_a_journal_cannot_hurt_it(tmp_path: Path) -> None:
+    journal = Journal.create(str(tmp_path), "wrap", "x")
+    journal.told = lambda folder, why: 1 / 0
+    with files_no_larger_than(os.path.getsize(journal.path)):
+        journal.append("0i", "data", journal._mono, b"lost")
+    journal.append("0i", "data", journal._mono, b"after")
+    journal.close()
+    assert [f.data for f in everything(Path(journal.path))[0] if f.kind == "data"] == [b"after"]
 
 
 def test_what_is_lost_at_the_end_is_written_down_when_it_is_closed(tmp_path: Path) -> None:

@@ -262,12 +262,28 @@ def test_a_target_that_cannot_be_reached_and_then_can(tmp_path: Path) -> None:
                 connection.recv(1)
             text = f"cannot connect to 127.0.0.1:{port}: Connection refused"
             assert ends(it, n) == {f"{n}{side}": {"by": "us", "error": text} for side in "cs"}
-        assert it.log().count(text) == 1
+        assert f"nobody listens at 127.0.0.1:{port} yet; clients are turned away" in it.log()
+        assert f"{text}; a client was turned away. Start the server" in it.log()
         with socket.create_server(("127.0.0.1", port)) as listener, it.client() as connection:
             served, _ = listener.accept()
             served.sendall(b"here")
             assert connection.recv(4) == b"here"
             served.close()
+        assert it.stop() == 0
+        kept = sum(p.stat().st_size for p in (tmp_path / "c" / "journals").iterdir())
+        assert it.log().splitlines()[-1] == (
+            f"mrtrscope relay: 3 connections, 2 of them turned away; {kept:,} bytes recorded in {tmp_path / 'c'}"
+        )
+
+
+def test_a_target_that_answers_is_not_called_dead(tmp_path: Path) -> None:
+    with Tcp(echo) as server, Relayed(tmp_path / "c", server.port) as it:
+        with it.client() as connection:
+            assert exchange(connection, b"x") == b"x"
+        ends(it)
+        assert it.stop() == 0
+    started, ended = it.log().splitlines()
+    assert "listening on" in started and "1 connection;" in ended
 
 
 def test_many_streams_and_none_is_cut(tmp_path: Path) -> None:
@@ -398,7 +414,9 @@ def test_a_full_disk_costs_the_recording_alone(tmp_path: Path) -> None:
         with it.client() as connection:
             assert exchange(connection, data) == data
         assert it.stop() == 0
-        assert "could not be kept" in it.log()
+        why = r"(disk full|File too large) \({}\); make room or give rights there"
+        assert re.search("not recording: " + why.format(tmp_path / "c" / "journals"), it.log())
+        assert re.search("could not be kept: " + why.format(tmp_path / "c"), it.log())
     assert data.startswith(it.kept("1c")[:100_000])
     assert it.kept("1c") + it.kept("1s")
 
@@ -409,6 +427,7 @@ def test_max_size_stops_the_recording_not_the_traffic(tmp_path: Path) -> None:
         with it.client() as connection:
             assert exchange(connection, data) == data
         it.stop()
+    assert it.log().count("recording stopped at --max-size 102400; traffic goes on, begin anew") == 2
     assert [f.kind for f in it.frames()].count("gap") >= 2
     assert sum(p.stat().st_size for p in (tmp_path / "c" / "journals").iterdir()) < 110_000
 
