@@ -74,7 +74,19 @@ def rules_table() -> str:
     return "\n".join(lines) + "\n"
 
 
-GENERATED: dict[str, Callable[[], str]] = {"rules": rules_table}
+def modules() -> str:
+    """Every module, by package; the first line of each says what it is for."""
+    packages: dict[str, list[str]] = {}
+    for root in ("mrtrscope", "addons"):
+        for path in sorted((ROOT / root).rglob("*.py")):
+            if path.name != "__init__.py":
+                packages.setdefault(str(path.parent.relative_to(ROOT)), []).append(f"`{path.stem}`")
+    lines = ["| package | modules |", "|---|---|"]
+    lines += [f"| `{package}/` | {', '.join(names)} |" for package, names in sorted(packages.items())]
+    return "\n".join(lines) + "\n"
+
+
+GENERATED: dict[str, Callable[[], str]] = {"rules": rules_table, "modules": modules}
 
 
 # Documents that a command prints as a whole.
