@@ -90,8 +90,10 @@ def task_where_there_is_none(message: Message, ctx: Context) -> Iterator[Finding
             ctx.tested()
             if said.code(message) != NO_METHOD:
                 saw = "a result" if message.kind == "response" else said.code(message)
+                refused = message.kind == "error" or said.tool_error(message)
+                how = f"refused with another answer than {NO_METHOD}" if refused else "not refused"
                 yield ctx.finding(message, saw=saw, expected=NO_METHOD, fault="server", also=[exchange.request],
-                                  text="a tool that needs a task is called without one, and not refused")  # fmt: skip
+                                  text=f"a tool that needs a task is called without one, and {how}")  # fmt: skip
         return
     if not asks and not (able and support is not None):
         return
