@@ -109,7 +109,7 @@ class Subscription(_Model):
 
 class Within(_Model):
     """The call in which a server asked its own request, or the call of a host that a gateway made this one for, or the
-    operation that began the conversation with an agent that this one is of."""
+    operation that began the conversation with an agent that this one is of, or that was lost before and asked anew."""
 
     operation: str | None  # None when ambiguous
     grade: Literal["exact", "inferred", "ambiguous"]
@@ -136,6 +136,7 @@ class Operation(_Model):
     nested: list[str] = []  # server's own requests that were asked in this call
     hop_of: Within | None = None  # a gateway's call: the call of its host that it was made for
     hops: list[str] = []  # calls that a gateway made for this one
+    again_of: Within | None = None  # the same request was lost with its answer before: this is its repeat
     context: str | None = None  # of an agent (A2A): its contextId
     conversation: Within | None = (
         None  # the operation that was the first of that context, where this one is not

@@ -287,7 +287,8 @@ class Operation:
     open      how many of them wait for an answer
     outcome   see the constants above
     server, waiting   microseconds spent in the server, and between a question and its retry
-    more      what its kind has beside that, None for nothing; JSON values: see `link.longs`, `link.nested`, `link.hops`
+    more      what its kind has beside that, None for nothing; JSON values: see `link.longs`, `link.nested`, `hops`,
+              `again`
     """
 
     __slots__ = (

@@ -6,6 +6,7 @@ Each of them keeps facts for rules; the linker calls these methods for all of th
 
 from __future__ import annotations
 
+from mrtrscope.link.again import Again
 from mrtrscope.link.conversations import Conversations
 from mrtrscope.link.facts import A2A, Exchange
 from mrtrscope.link.legacy import Legacy
@@ -31,6 +32,7 @@ class Watchers:
         self.tasks = Tasks(memory)
         self.legacy = Legacy(memory)
         self.conversations = Conversations(memory)
+        self.again = Again()
 
     def posted(self, message: Message) -> None:
         """A client's message of any kind came by HTTP."""
@@ -52,6 +54,7 @@ class Watchers:
             self.subscriptions.requested(channel, exchange)
             self.tasks.requested(channel, exchange)
             self.web.requested(channel, exchange)
+            self.again.requested(exchange)
 
     def answered(self, channel: Channel, exchange: Exchange, answer: Message) -> None:
         """The first final answer to a request of either side."""
@@ -80,6 +83,7 @@ class Watchers:
         if exchange.dir == "c2s":
             self.logs.ended(channel, exchange)
             self.subscriptions.ended(channel, exchange)
+            self.again.ended(exchange)
 
     def told(self, channel: Channel, message: Message, exchange: Exchange | None) -> None:
         """A notification of either side but cancellations; `exchange`: what it belongs to."""

@@ -28,7 +28,12 @@ def told(more: dict[str, Any], named: Callable[[str], str | None]) -> dict[str, 
             acknowledged=None if at is None else at / 1e6, delivered=more["delivered"], ended=more["ended"],
             by=more["by"],
         )  # fmt: skip
-    for name, field in (("within", "within"), ("hop", "hop_of"), ("talk", "conversation")):
+    for name, field in (
+        ("within", "within"),
+        ("hop", "hop_of"),
+        ("again", "again_of"),
+        ("talk", "conversation"),
+    ):
         if name in more:
             out[field] = _within(more[name], named)
     return out

@@ -15,6 +15,8 @@ EVIDENCE = {
     "tool": "same tool", "tool-renamed": "same tool but for a prefix", "arguments": "same arguments",
     "time": "while that call was in flight", "question": "the same question came back",
     "state": "the same state came back", "result": "the same result came back", "context": "the same contextId",
+    "lost": "its answer broke off", "params": "same params", "client": "certainly the same client",
+    "name": "all that is known of the client is the same", "soon": "within a minute",
 }  # fmt: skip
 
 
@@ -24,6 +26,8 @@ def about(op: model.Operation) -> Iterator[str]:
         yield _inside("asked in", op.within)
     if op.hop_of is not None:
         yield _inside("made by a gateway for", op.hop_of)
+    if op.again_of is not None:
+        yield _inside("asked anew after the loss of", op.again_of)
     if op.conversation is not None:
         yield _inside("of the conversation that began with", op.conversation)
     if op.nested:
