@@ -288,8 +288,12 @@ def _fits(up: Exchange, host: Exchange) -> bool:
 
 
 def _renamed(target: str, host: str) -> bool:
+    """Whether a target is that of the host, or stands at the end of it: as a whole, or behind the scheme of a uri."""
     if target == host:
         return True
+    scheme, is_uri, path = target.partition("://")
+    if is_uri and path and host.startswith(f"{scheme}://"):
+        target, host = path, host[len(scheme) + 3 :]
     ahead = len(host) - len(target)
     return bool(target) and ahead > 1 and host.endswith(target) and host[ahead - 1] in PREFIX_ENDS
 

@@ -1,7 +1,8 @@
 """Traffic of a gateway with both sides in one capture, many calls in flight, and the truth about it.
 
-A host calls on the channel "host"; the gateway calls the same tool on the channel "up", whose server answers, asks in
-rounds that the gateway passes on; somebody else calls "up" directly at times.
+A host calls on the channel "host"; the gateway calls the same tool, prompt or resource on the channel "up", whose
+server answers, or asks: in rounds that the gateway passes on, or (`legacy`) by requests of its own that the gateway
+makes rounds of. Somebody else calls "up" directly at times.
 All by a seeded generator of chance: the same seed makes the same traffic.
 """
 
@@ -25,6 +26,7 @@ class Gateway:
     world: World = field(default_factory=World)
     truth: dict[str, str] = field(default_factory=dict)
     ids: int = 0
+    legacy: bool = False  # what the server behind the gateway speaks
 
     def __post_init__(self) -> None:
         self.chance = random.Random(self.seed)
@@ -44,7 +46,8 @@ class Gateway:
     def _call(self, n: int) -> Iterator[None]:
         """One call from the host's request to the answer that it gets."""
         chance = self.chance
-        arguments = {"n": n} if chance.random() < 0.7 else {"n": -chance.randrange(4)}
+        of = n if chance.random() < 0.7 else -chance.randrange(4)
+        arguments = of if chance.random() < 0.3 else {"n": of}
         question = {"method": "elicitation/create",
                     "params": {"message": f"Sure about {chance.choice([n, 'this'])}?", "mode": "form",
                                "requestedSchema": {"type": "object", "properties": {}}}}  # fmt: skip
@@ -54,7 +57,23 @@ class Gateway:
         up_id, up = self._request("up", arguments)
         self.truth[up] = key
         yield
-        if chance.random() < 0.5:
+        if self.legacy and chance.random() < 0.5:
+            self.ids += 1
+            asked = self.ids
+            body = {"jsonrpc": "2.0", "id": asked, **question}
+            self.world.say("s2c", body, channel="up", process="up")
+            yield
+            asks = {"resultType": "input_required", "requestState": f"s{n}", "inputRequests": {"k": question}}
+            self._answer("host", host_id, asks)
+            yield
+            given = {"action": "accept", "content": {}}
+            host_id, _ = self._request("host", arguments, f"s{n}", {"k": given})
+            yield
+            self.world.say(
+                "c2s", {"jsonrpc": "2.0", "id": asked, "result": given}, channel="up", process="up"
+            )
+            yield
+        elif not self.legacy and chance.random() < 0.5:
             state = f"s{n}" if chance.random() < 0.5 else "constant"
             asks = {"resultType": "input_required", "requestState": state, "inputRequests": {"k": question}}
             self._answer("up", up_id, asks)
@@ -66,7 +85,8 @@ class Gateway:
             yield
             up_id, _ = self._request("up", arguments, state, {"k": given})
             yield
-        result = {"resultType": "complete", "content": [{"type": "text", "text": f"did {arguments['n']}"}]}
+        said = [{"type": "text", "text": f"did {of}"}]
+        result = {"resultType": "complete", "content" if arguments is not of else "contents": said}
         self._answer("up", up_id, result)
         yield
         self._answer("host", host_id, result)
@@ -83,10 +103,16 @@ class Gateway:
         self, channel: str, arguments: Any, state: str | None = None, answers: Any = None, process: str = ""
     ) -> tuple[int, str]:
         self.ids += 1
-        params: dict[str, Any] = {"name": "work", "arguments": arguments, "_meta": META}
+        resource = type(arguments) is int
+        params: dict[str, Any] = (
+            {"uri": f"doc://{arguments}"} if resource else {"name": "work", "arguments": arguments}
+        )
+        if channel == "host" or not self.legacy:
+            params["_meta"] = META
         if state is not None:
             params |= {"requestState": state, "inputResponses": answers}
-        body = {"jsonrpc": "2.0", "id": self.ids, "method": "tools/call", "params": params}
+        method = "resources/read" if resource else "prompts/get" if arguments["n"] % 3 == 0 else "tools/call"
+        body = {"jsonrpc": "2.0", "id": self.ids, "method": method, "params": params}
         return self.ids, self.world.say("c2s", body, channel=channel, process=process or channel).key
 
     def _answer(self, channel: str, id: int, result: dict[str, Any], process: str = "") -> None:

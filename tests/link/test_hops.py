@@ -84,6 +84,35 @@ def test_a_prefix_of_the_gateway_before_the_name(mine: str, theirs: str, fits: b
     assert found == ((host.key, "inferred", ["tool-renamed", "arguments", "time"]) if fits else None)
 
 
+@pytest.mark.parametrize("method", ["prompts/get", "resources/read"])
+@pytest.mark.parametrize("legacy", [False, True])
+def test_prompts_and_resources_are_joined_as_tools_are(method: str, legacy: bool) -> None:
+    w = World()
+    names = ("doc://srv/a", "doc://a") if method == "resources/read" else ("srv_a", "a")
+    meta = {} if legacy else {"_meta": {"io.modelcontextprotocol/protocolVersion": MODERN}}
+    asked = []
+    for channel, name in zip(("host", "up"), names, strict=True):
+        params = {"uri" if method == "resources/read" else "name": name, **(meta if channel == "up" else {})}
+        body = {"jsonrpc": "2.0", "id": w.ids, "method": method, "params": params}
+        asked.append(w.exchanges[w.say("c2s", body, channel=channel, process=channel).key])
+    host, up = asked
+    assert hop(up) == (host.key, "inferred", ["tool-renamed", "arguments", "time"])
+    result = (
+        {"contents": [{"uri": names[1], "text": "x"}]} if method == "resources/read" else {"messages": [{}]}
+    )
+    answer(w, up, result)
+    answer(w, host, result)
+    assert hop(up) == (host.key, "inferred", ["result", "tool-renamed", "arguments", "time"])
+
+
+@pytest.mark.parametrize(("mine", "theirs", "fits"), [
+    ("doc://srv/a", "doc://a", True), ("doc://srv/a/b", "doc://a/b", True), ("doc://xa", "doc://a", False),
+    ("doc://srv/a", "txt://a", False), ("doc://a", "doc://srv/a", False), ("doc://srv/", "doc://", False),
+])  # fmt: skip
+def test_a_prefix_of_the_gateway_in_a_uri(mine: str, theirs: str, fits: bool) -> None:
+    assert hops._renamed(theirs, mine) is fits
+
+
 def test_a_trace_makes_it_exact_whatever_else_was_changed() -> None:
     w = World()
     call(w, "host", {"n": 2}, trace=OTHER)
@@ -191,9 +220,10 @@ def judged(gateway: Gateway) -> tuple[int, int, int]:
     return said, wrong, sum(map(bool, gateway.truth.values()))
 
 
+@pytest.mark.parametrize("legacy", [False, True])
 @pytest.mark.parametrize("seed", range(5))
-def test_a_thousand_calls_through_a_gateway(seed: int, record_property: Any) -> None:
-    gateway = Gateway(seed)
+def test_a_thousand_calls_through_a_gateway(seed: int, legacy: bool, record_property: Any) -> None:
+    gateway = Gateway(seed, legacy=legacy)
     gateway.run(1000, 16)
     said, wrong, there_are = judged(gateway)
     record_property("recall", said / there_are)
