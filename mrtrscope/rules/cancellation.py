@@ -194,7 +194,7 @@ def never_times_out(operation: Operation, ctx: Context) -> Iterator[Finding]:
 @rule("cancel/invalid-ignored", level=SHOULD, fault=SERVER, on=(STRAY, SIGNAL), signals=(EXIT,), dirs=("s2c",),
       source=PAGE + "#error-handling")  # fmt: skip
 def reacts_to_a_vain_cancellation(event: Message | Signal, ctx: Context) -> Iterator[Finding]:
-    """The server answers a cancellation that names nothing open, or ends.
+    """A cancellation that names nothing open is answered, or the server ends over it.
 
     Why it matters: races make such cancellations common; whoever sent one does not expect an answer.
     Cannot tell: what comes more than a second later, or while something unreadable waits for an answer.

@@ -106,7 +106,7 @@ def session_demanded(answer: Message, ctx: Context) -> Iterator[Finding]:
 @rule("http/get-delete-405", level=SHOULD, fault=SERVER, on=ODD_REPLY, signals=(HTTP_RESPONSE,), eras=ANY_ERA,
       source=EARLIER)  # fmt: skip
 def other_method_served(event: Signal, ctx: Context) -> Iterator[Finding]:
-    """A server of this revision alone answers GET or DELETE on its endpoint with something else than 405.
+    """A server that speaks no older revision answers GET or DELETE on its endpoint with something else than 405.
 
     Why it matters: clients of the older era see by 405 that there is no stream to open and no session to end.
     Cannot tell: which revisions a server knows, unless it said so; what a gateway or the authorization answers before.
