@@ -18,6 +18,11 @@ from mrtrscope.wire.sse import SseReader
 
 LINGER = 2.0  # seconds that a stream may stay open after the response on it
 STREAM = "event-stream"
+# What Mcp-Name mirrors (#standard-mcp-request-headers, and the tasks extension).
+NAMED = {
+    "tools/call": "name", "prompts/get": "name", "resources/read": "uri",
+    "tasks/get": "taskId", "tasks/update": "taskId", "tasks/cancel": "taskId",
+}  # fmt: skip
 
 
 class HttpConnection:
@@ -71,7 +76,7 @@ class HttpConnection:
         if type(version) is str:
             headers["MCP-Protocol-Version"] = version
             headers["Mcp-Method"] = str(message.get("method", ""))
-            name = params.get("uri" if message.get("method") == "resources/read" else "name")
+            name = params.get(NAMED.get(str(message.get("method")), ""))
             if type(name) is str:
                 headers["Mcp-Name"] = header_value(name)
         else:

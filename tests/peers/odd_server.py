@@ -10,6 +10,8 @@ alone       right, but has no other tool
 stored      answers an id that it has answered before with the answer of then
 shared      makes a task for whoever has a credential, and tells of it to whoever has one (HTTP)
 owned       the same, and tells of it only to whose it is (HTTP)
+slow        makes a task that is done at the fourth poll      other      the same, with another result
+stuck       makes a task that is never done
 moody       lists its tools in another order each time              fond        lists more tools to clients named "c"
 """
 
@@ -27,6 +29,7 @@ numbers = itertools.count(1)
 issued: dict[str, tuple[str, str]] = {}  # state -> tool, question
 answers: dict[Any, Value] = {}
 owners: dict[str, str] = {}
+polled: dict[str, int] = {}
 sulking = False
 
 
@@ -53,6 +56,10 @@ def call(params: Value, headers: dict[str, str]) -> Value:
     tool, state = params["name"], params.get("requestState")
     if sulking or tool not in (("a",) if MODE == "alone" else ("a", "b")):
         raise Refusal("not now" if sulking else "no such tool")
+    if MODE in ("slow", "other", "stuck"):
+        task = f"task-{next(numbers)}"
+        polled[task] = 0
+        return {"resultType": "task", **task_of(task)}
     if MODE in ("shared", "owned"):
         task = f"task-{next(numbers)}"
         owners[task] = whose(headers)
@@ -86,11 +93,19 @@ def whose(headers: dict[str, str]) -> str:
 
 
 def task_of(task: str) -> Value:
-    return {"taskId": task, "status": "working", "createdAt": "2026-11-29T19:05:15Z", "ttlMs": 1000}
+    return {"taskId": task, "status": "working", "createdAt": "2026-11-29T19:05:15Z", "ttlMs": 1000,
+            "pollIntervalMs": 20}  # fmt: skip
 
 
 def poll(params: Value, headers: dict[str, str]) -> Value:
     task = params["taskId"]
+    if task in polled:
+        polled[task] += 1
+        if polled[task] < 4 or MODE == "stuck":
+            return {"resultType": "complete", **task_of(task)}
+        return {"resultType": "complete", **task_of(task), "status": "completed", "result": said(MODE)}
+    if headers and headers.get("mcp-name") != task:
+        raise Refusal("Mcp-Name does not say which task")
     if owners.get(task) is None or (MODE == "owned" and owners[task] != whose(headers)):
         raise Refusal("no such task")
     return {"resultType": "complete", **task_of(task)}
