@@ -155,7 +155,7 @@ def too_early(message: Message, ctx: Context) -> Iterator[Finding]:
 @rule("legacy/version-answer", level=MUST, fault=SERVER, on=RESULT, methods=(INITIALIZE,), dirs=FROM_SERVER,
       eras=LEGACY_ONLY, source=NEGOTIATION)  # fmt: skip
 def other_version_than_asked(answer: Message, ctx: Context) -> Iterator[Finding]:
-    """A handshake is answered with another version although the server has the one asked for, or with one that is none.
+    """A handshake is answered with another version than the server could agree on, or with one that is none.
 
     Why it matters: both sides end up in an older revision than they need, or the client disconnects.
     Cannot tell: which versions a server knows, unless another handshake of this recording shows it. A version that is
