@@ -22,6 +22,13 @@ _HARMLESS_NAMES: Final = re.compile(
     r"^(progresstoken|maxtokens|inputtokens|outputtokens|totaltokens|numtokens)$"
 )
 
+# Whatever `is_secret_name` says yes to, and a schema that says so of its field, has one of these in it.
+_MARKS: Final = (
+    "pass", "pwd", "phrase", "secret", "credential", "key", "auth", "bearer", "cookie", "session", "sid", "otp", "pin",
+    "cvv", "cvc", "card", "pan", "iban", "ssn", "social", "mfa", "time", "code", "verifi", "assertion", "jwt",
+    "mnemonic", "writeonly", "\\u", "%",
+)  # fmt: skip
+
 # Values that are secrets under any name.
 _SECRET_VALUES: Final = re.compile(
     r"eyJ[\w-]{8,}\.[\w-]{4,}\.[\w-]*"  # JSON Web Token
@@ -29,7 +36,7 @@ _SECRET_VALUES: Final = re.compile(
     r"|\bgh[pousr]_[A-Za-z0-9]{20,}|\bgithub_pat_\w{20,}|\bglpat-[\w-]{16,}|\bxox[abeprs]-[\w-]{10,}"
     r"|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|\bAIza[\w-]{35}\b|\bya29\.[\w-]{10,}|\bnpm_[A-Za-z0-9]{30,}|\bpypi-[\w-]{30,}"
     r"|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)"
-    r"|(?i:\b(?:bearer|basic)\s+)[\w.~+/=-]{8,}"
+    r"|(?i:\b(?:bearer|basic)\s+)(?:[\w.~+/=-]{16,}|(?=[\w.~+/=-]{0,16}\d)[\w.~+/=-]{8,})"  # not "Bearer challenge"
     r"|(?<=://)[^\s/@:]{1,200}:[^\s/@]{1,200}(?=@)"  # user:password@ in an address,
     r"|(?<=://)[^\s/@:?#]{12,200}(?=@)"  # or a token alone
     r"|(?i:(?<=[?&])(?:access_token|token|api_key|apikey|key|secret|password|signature|sig|code)=)[^\s&#]+"
@@ -40,7 +47,7 @@ _ASSIGNED: Final = re.compile(
     r"""(?P<before>(?P<name>[\w-]{2,40})(?:\\?["']\s?:\s?\\?["']?|\s?=\s?\\?["']?))""" + _GIVEN
 )
 _SAID: Final = re.compile(r"""(?P<before>(?P<name>[\w-]{2,40})\\?["']?\s{0,3}[:=]\s{0,3}\\?["']?)""" + _GIVEN)
-_WHOLE: Final = re.compile(r"-?\d+")
+_ERROR_CODE: Final = re.compile(r"-\d{5}")
 SHORTEST: Final = 5  # characters of a value that is looked for in other places
 REMEMBERED: Final = 20_000  # such values, the first
 FEW: Final = 24  # values up to which each is looked for; among more only those whose first word is there
@@ -56,6 +63,12 @@ def is_secret_name(name: str) -> bool:
     """True when a member, field or header of this name holds something that must not be shown."""
     plain = re.sub(r"[^a-z0-9]", "", name.lower()[:200])
     return bool(_SECRET_NAMES.search(plain)) and not _HARMLESS_NAMES.match(plain)
+
+
+def may_name_a_secret(text: str) -> bool:
+    """False when no name in this JSON text or prose can be that of a secret: most messages need no closer look."""
+    text = text.lower()
+    return text.count("token") > text.count("progresstoken") or any(mark in text for mark in _MARKS)
 
 
 class Redactor:
@@ -137,13 +150,19 @@ class Redactor:
             found = [value for word in words for value in self._by_word[word] if value in text]
         return sorted(found, key=len, reverse=True) if len(found) > 1 else found
 
+    def leaves(self, text: str) -> bool:
+        """True when nothing in this JSON text or prose is to be hidden; False when that needs a closer look."""
+        return self.raw or not (
+            may_name_a_secret(text) or self._standing_in(text) or self.fields or _SECRET_VALUES.search(text)
+        )
+
     def prose(self, text: str) -> str:
         """Text that is no JSON (logs, broken messages): also what follows a name and a colon, `password: …`."""
         return text if self.raw else _SAID.sub(self._assigned, self.text(text))
 
     def _assigned(self, match: re.Match[str]) -> str:
         if not is_secret_name(match["name"]) or (
-            match["name"] == "code" and _WHOLE.fullmatch(match["value"])
+            match["name"] == "code" and _ERROR_CODE.fullmatch(match["value"])
         ):
             return match[0]  # the code of an error is a number
         return match["before"] + self.stand_in(match["value"], f"value of {match['name']} in text")
@@ -154,7 +173,7 @@ class Redactor:
             return value
         if inside:
             return value if value in (None, "") else self.learn(str(value), "inside a hidden member")
-        if name == "code" and type(value) is int:
+        if name == "code" and (type(value) in (int, float) or _ERROR_CODE.fullmatch(str(value))):
             return value  # of an error; a code that opens something is text
         if is_secret_name(name) and value not in (None, "", True, False):
             return self.learn(str(value), f"value of {name[:80]}")

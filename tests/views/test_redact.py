@@ -87,3 +87,18 @@ def test_raw_changes_nothing_and_hiding_keeps_the_shape(value: Any) -> None:
     assert Redactor(raw=True).value(value) == value
     shown = Redactor().value(value)
     assert type(shown) is type(value) or isinstance(shown, str)
+
+
+@pytest.mark.parametrize(
+    "text", ["no Bearer challenge", "Basic realm", "error code: -32602", '"code": -32602']
+)
+def test_words_that_are_no_secrets_stay(text: str) -> None:
+    assert Redactor().prose(text) == text
+
+
+def test_the_code_of_an_error_stays_and_another_code_does_not() -> None:
+    redact = Redactor()
+    for code in (-32600, -32600.0, "-32600"):
+        assert redact.value({"code": code}) == {"code": code}
+    assert redact.value({"code": "482915"}) != {"code": "482915"}
+    assert "482915" not in redact.prose("your code: 482915")
