@@ -6,6 +6,7 @@ Each of them keeps facts for rules; the linker calls these methods for all of th
 
 from __future__ import annotations
 
+from mrtrscope.link import agents
 from mrtrscope.link.again import Again
 from mrtrscope.link.conversations import Conversations
 from mrtrscope.link.facts import A2A, Exchange
@@ -37,6 +38,8 @@ class Watchers:
     def posted(self, message: Message) -> None:
         """A client's message of any kind came by HTTP."""
         self.web.posted(message)
+        if message.http is not None and agents.speaks(message):
+            message.http.facts[A2A] = True  # also where it makes no exchange, as with a null id
 
     def streamed(self, message: Message) -> None:
         """A server's message of any kind came by HTTP."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from typing import Any
 
-from mrtrscope.link.facts import LEGACY, META_VERSION, MODERN, UNKNOWN, Exchange, Operation
+from mrtrscope.link.facts import A2A, LEGACY, META_VERSION, MODERN, UNKNOWN, Exchange, Operation
 from mrtrscope.link.memory import DictMemory, Memory
 from mrtrscope.link.session import Channel, is_legacy, is_modern
 from mrtrscope.rules import registry as reg
@@ -313,6 +313,8 @@ def era_of(event: Event, channel: Channel) -> str:
     if isinstance(event, Message) and event.dir == "c2s" and is_modern(event.meta.get(META_VERSION)):
         return MODERN
     if event.http is not None:
+        if A2A in event.http.facts:
+            return A2A
         declared = event.http.request_header("mcp-protocol-version")
         if is_modern(declared):
             return MODERN

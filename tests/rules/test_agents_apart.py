@@ -54,6 +54,7 @@ RESULT = (
 PARAMS = st.fixed_dictionaries({}, optional={
     "message": THING | ODD, "id": ODD, "tenant": ODD, "configuration": ODD, "requestState": ODD, "inputResponses": ODD,
 }) | ODD  # fmt: skip
+ID = st.sampled_from([1, 2, "1", 1.0, None, True, [], {}, 2**70, "\ud800"])
 AGENT_METHOD = st.sampled_from(sorted(agents.METHODS))
 MARK = st.sampled_from(
     [("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Session-Id", "s"), ("MCP-Protocol-Version", "2025-11-25")]
@@ -132,14 +133,13 @@ def test_methods_of_mcp_are_never_a2a_but_for_two_that_name_a_task_as_it_does(
 
 
 @settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(st.tuples(AGENT_METHOD, PARAMS, st.lists(RESULT, max_size=4)), min_size=1, max_size=6))
+@given(st.lists(st.tuples(AGENT_METHOD, PARAMS, st.lists(RESULT, max_size=4), ID), min_size=1, max_size=6))
 def test_whatever_is_said_to_agents_nothing_raises_and_no_rule_of_mcp_applies(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, said: list[tuple[str, Any, list[Any]]]
+    folder: Path, monkeypatch: pytest.MonkeyPatch, said: list[tuple[str, Any, list[Any], Any]]
 ) -> None:
-    said = [(m, p if m not in agents.SHARED else {"id": "t1"}, r) for m, p, r in said]
-    found: Judged = judged(
-        transcript(folder, [exchange(m, p, r, id=n) for n, (m, p, r) in enumerate(said)]), monkeypatch
-    )
+    said = [(m, p if m not in agents.SHARED else {"id": "t1"}, r, id) for m, p, r, id in said]
+    exchanges = [exchange(m, p, r, id=id) for m, p, r, id in said]
+    found: Judged = judged(transcript(folder, exchanges), monkeypatch)
     assert {f.rule for f in found.findings if not f.rule.startswith("a2a/")} == set()
     assert {rule for rule in found.tested if not rule.startswith("a2a/")} == set()
 
