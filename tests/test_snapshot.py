@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from mrtrscope import snapshot
 from mrtrscope.link.facts import Difference
+from mrtrscope.link.session import scope_of
 from mrtrscope.wire.events import ABSENT, HttpExchange, Peer
 
 from .link.test_canonical import VALUES
@@ -136,3 +137,23 @@ def test_no_credential_of_what_is_over_reaches_a_checkpoint() -> None:
     again = snapshot.load(text, {})
     assert again.request_headers == [("Authorization", "Bearer …"), ("Cookie", "…"), ("Accept", "*/*")]
     assert (again.key, again.response_headers, again.status) == ("j:0", [("Set-Cookie", "…")], None)
+
+
+def test_of_what_is_over_a_session_is_known_again_and_cannot_be_taken_up() -> None:
+    def exchange(session: str) -> HttpExchange:
+        http = HttpExchange("j:0", 1, Peer("a/1", "http"), "http://127.0.0.1/mcp", 5)
+        http.url = f"http://127.0.0.1/mcp?a=1&access_token={session}&b=2#code={session}"
+        http.request_headers = [("Mcp-Session-Id", session)]
+        http.response_headers = [("WWW-Authenticate", f'Bearer nonce="{session}"')]
+        http.t_end = 9
+        return http
+
+    text = snapshot.dump(exchange("s3cret"), {})
+    assert b"s3cret" not in text
+    once = snapshot.load(text, {})
+    twice = snapshot.load(snapshot.dump(once, {}), {})
+    for again in (once, twice):
+        assert again.url == "http://127.0.0.1/mcp?a=1&access_token=…&b=2#code=…"
+        scopes = [scope_of(http.peer, "c", http) for http in (again, exchange("s3cret"), exchange("other"))]
+        assert scopes[0] == scopes[1] != scopes[2]
+        assert "s3cret" not in scopes[0]

@@ -7,7 +7,7 @@ sessions   name -> `Session`, the last `KEPT`. A session of stdio has the `Peer.
 peers      `Peer.id` of a TCP connection -> name of the session that was begun on it, or `Mark` of a request before any
 elicited   `Peer.id` of a process -> elicitationIds that it sent, the last few
 accepted   revision -> key of the handshake in which the server agreed to it when asked for it
-handed_out [handshakes over HTTP with a session id, without]; `last_id`: the id handed out last
+handed_out [handshakes over HTTP with a session id, without]; `last_id`: `counter` of the id handed out last
 
 Remarks: `second`, an initialize: key of the handshake before it in this session. `premature`, an initialize (its answer
 over HTTP): the `Mark` of a request before it. `hasty`, a request while initialize waits: key of that. `reused`: key of
@@ -17,15 +17,27 @@ an older request of this session with the same id. `HttpExchange.facts`: `sessio
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from mrtrscope.link.facts import LEGACY, MODERN, UNKNOWN, Exchange
 from mrtrscope.link.marks import Mark, mark
 from mrtrscope.link.memory import Memory, digest
 from mrtrscope.link.remarks import remark
-from mrtrscope.link.session import Channel, is_modern
+from mrtrscope.link.session import Channel, is_modern, session_digest
 from mrtrscope.link.streams import Streams
-from mrtrscope.wire.events import HTTP_END, HTTP_REQUEST, HTTP_RESPONSE, Event, HttpExchange, Message, Signal
+from mrtrscope.wire.events import (
+    HTTP_END,
+    HTTP_REQUEST,
+    HTTP_RESPONSE,
+    Event,
+    HttpExchange,
+    Message,
+    Signal,
+    session_token,
+)
+
+_NUMBER = re.compile(r"(.*?)(\d{1,18})(\D*)")
 
 KEPT, PEERS, VERSIONS, OPEN, IDS = 256, 256, 16, 256, 256
 URL_REQUIRED = -32042
@@ -165,10 +177,10 @@ class Legacy:
             remark(exchange, "premature", before)
         _keep(peers, exchange.peer.id, name, PEERS)
         if id is not None:
-            key = digest(f"{answer.channel}\0{id}", "c2s", exchange.request.id_text or "")
+            key = digest(f"{answer.channel}\0{session_token(id)}", "c2s", exchange.request.id_text or "")
             self._memory.set("legacy-id", key, exchange.key)
-            remark(exchange, "before", channel.facts.get("last_id", ""))
-            channel.facts["last_id"] = id[:256]
+            remark(exchange, "before", channel.facts.get("last_id", []))
+            channel.facts["last_id"] = counter(id)
 
     def ended(self, channel: Channel, exchange: Exchange) -> None:
         """A request of either side came to its end. What HTTP refused was not read: it may come again under its id."""
@@ -274,9 +286,16 @@ def session_of(channel: Channel, event: Event) -> Session | None:
     return found
 
 
+def counter(id: str) -> list[Any]:
+    """What tells whether another session id counts on from this one: a digest of all but its number, and that number;
+    empty when it has none, or several."""
+    found = _NUMBER.fullmatch(id[:256][::-1])
+    return [] if found is None else [digest(found[1], found[3]).hex(), int(found[2][::-1])]
+
+
 def name_of(channel: str, id: str) -> str:
     """The name of an HTTP session: nothing in the database shall lead to its id."""
-    return digest("session", channel, id).hex()
+    return session_digest(channel, id).hex()
 
 
 def _elicited(channel: Channel, message: Message, asked: list[Any]) -> None:
@@ -307,7 +326,9 @@ def _sessionless(channel: Channel, http: HttpExchange) -> None:
 def _used(request: Message, dir: str) -> bytes:
     http = request.http
     id = http.request_header("mcp-session-id") if http is not None else None
-    return digest(f"{request.channel}\0{id}" if id else request.peer.id, dir, request.id_text or "")
+    return digest(
+        f"{request.channel}\0{session_token(id)}" if id else request.peer.id, dir, request.id_text or ""
+    )
 
 
 def _resumed(http: HttpExchange) -> bool:

@@ -26,7 +26,7 @@ from mrtrscope.link.listings import LISTS, Listings
 from mrtrscope.link.memory import Memory, digest
 from mrtrscope.link.remarks import remark
 from mrtrscope.link.servers import advertised
-from mrtrscope.link.session import Channel, session_key
+from mrtrscope.link.session import Channel, session_digest, session_key
 from mrtrscope.link.tools import CALL, LIST, Tools
 from mrtrscope.wire.events import HTTP_REQUEST, Event, Message, Signal
 
@@ -115,7 +115,7 @@ def _note_handshake(channel: Channel, exchange: Exchange, answer: Message) -> No
     if type(capabilities) is not dict:
         return
     session = http.response_header("mcp-session-id") if http is not None else None
-    key = digest("session", answer.channel, session) if session else digest("peer", exchange.peer.id)
+    key = session_digest(answer.channel, session) if session else digest("peer", exchange.peer.id)
     sessions = channel.facts.setdefault("handshakes", {})
     sessions.pop(key.hex(), None)
     sessions[key.hex()] = capabilities

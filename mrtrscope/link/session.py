@@ -27,7 +27,7 @@ from mrtrscope.link.facts import (
     Exchange,
 )
 from mrtrscope.link.memory import Memory, digest
-from mrtrscope.wire.events import Event, HttpExchange, Message, NonMessage, Peer
+from mrtrscope.wire.events import Event, HttpExchange, Message, NonMessage, Peer, session_token
 
 if TYPE_CHECKING:
     from mrtrscope.link.processes import Process
@@ -110,14 +110,19 @@ def scope_of(peer: Peer, channel: str, http: HttpExchange | None) -> str:
     if http is None:
         return peer.id
     session = http.request_header("mcp-session-id") or http.response_header("mcp-session-id")
-    return f"{channel}\0{session}" if session else f"{channel}\0"
+    return f"{channel}\0{session_token(session)}" if session else f"{channel}\0"
 
 
 def session_key(event: Event) -> bytes:
     """Under which digest `Memory` keeps what the handshake of this session, connection or process said."""
     http = event.http
     session = http.request_header("mcp-session-id") if http is not None else None
-    return digest("session", event.channel, session) if session else digest("peer", event.peer.id)
+    return session_digest(event.channel, session) if session else digest("peer", event.peer.id)
+
+
+def session_digest(channel: str, id: str) -> bytes:
+    """Under which digest things of an HTTP session are kept: nothing in the database shall lead to its id."""
+    return digest("session", channel, session_token(id))
 
 
 def known_session(memory: Memory, event: Event) -> bool:
@@ -221,7 +226,7 @@ class Sessions:
         http = exchange.http
         session = http.response_header("mcp-session-id") if http is not None else None
         key = (
-            digest("session", exchange.request.channel, session)
+            session_digest(exchange.request.channel, session)
             if session
             else digest("peer", exchange.peer.id)
         )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 from mrtrscope.link.facts import LEGACY, UNKNOWN
-from mrtrscope.link.legacy import DELETED, GONE, INITIALIZE, Session, session_of, sessions
+from mrtrscope.link.legacy import DELETED, GONE, INITIALIZE, Session, counter, session_of, sessions
 from mrtrscope.link.session import Channel, is_modern
 from mrtrscope.rules.context import Context, Finding
 from mrtrscope.rules.legacy_handshake import FROM_CLIENT, FROM_SERVER, KNOWN
@@ -42,7 +43,6 @@ GRACE = SECOND
 SHORT = 16
 VERSION, ID = "MCP-Protocol-Version", "MCP-Session-Id"
 _VISIBLE = re.compile(r"[\x21-\x7e]+")
-_NUMBER = re.compile(r"(.*?)(\d{1,18})(\D*)")
 _ALLOWED = (401, 403, 429, 502, 503, 504)  # answers that come before any session is looked at
 
 
@@ -114,7 +114,7 @@ def session_id_of_other_characters(answer: Message, ctx: Context) -> Iterator[Fi
     if id is None:
         return
     ctx.tested()
-    before = (ctx.exchange.remarks or {}).get("before", "") if ctx.exchange is not None else ""
+    before = (ctx.exchange.remarks or {}).get("before", []) if ctx.exchange is not None else []
     if not _VISIBLE.fullmatch(id):
         yield ctx.finding(answer, saw=f"{len(id)} characters", expected="0x21 to 0x7E", path=ID,
                           text="the session id is empty" if not id else None)  # fmt: skip
@@ -127,11 +127,9 @@ def session_id_of_other_characters(answer: Message, ctx: Context) -> Iterator[Fi
                           text="session ids count on")  # fmt: skip
 
 
-def _counts_on(before: str, id: str) -> bool:
-    one, other = _NUMBER.fullmatch(before[::-1]), _NUMBER.fullmatch(id[::-1])
-    if one is None or other is None or (one[1], one[3]) != (other[1], other[3]):
-        return False
-    return 0 < int(other[2][::-1]) - int(one[2][::-1]) <= 16
+def _counts_on(before: list[Any], id: str) -> bool:
+    now = counter(id)
+    return bool(before and now) and before[0] == now[0] and 0 < now[1] - before[1] <= 16
 
 
 @rule("legacy/session-id-sent", level=MUST, fault=CLIENT, on=(*SAID, SIGNAL), signals=(HTTP_REQUEST,), dirs=FROM_CLIENT,

@@ -6,6 +6,9 @@ a broken message is a `Message` with `oddities`, text that is no message is a `N
 
 from __future__ import annotations
 
+import re
+from functools import lru_cache
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final
 
 
@@ -97,7 +100,8 @@ class HttpExchange:
         if self.t_end is None:
             return fields
         for name in ("request_headers", "response_headers"):
-            fields[name] = [(k, _hidden(v) if k.lower() in _SECRETS else v) for k, v in fields[name]]
+            fields[name] = [(k, _kept(k.lower(), v)) for k, v in fields[name]]
+        fields["url"] = _TOKENS.sub(r"\1…", self.url)
         return fields
 
     def request_header(self, name: str) -> str | None:
@@ -116,8 +120,31 @@ class HttpExchange:
 
 
 _SECRETS = frozenset({
-    "authorization", "proxy-authorization", "cookie", "set-cookie", "x-api-key", "api-key", "x-auth-token",
+    "authorization", "proxy-authorization", "www-authenticate", "proxy-authenticate", "cookie", "set-cookie",
+    "x-api-key", "api-key", "x-auth-token", "x-access-token", "access-token",
 })  # fmt: skip
+_TOKENS = re.compile(
+    r"([?&;#](?:[a-z_]*token|code|state|client_secret|assertion|password|api_?key|key|sig|signature)=)[^&;#]+",
+    re.I,
+)
+_SESSION = "\0#"  # no header has this in it
+
+
+@lru_cache(4096)
+def session_token(id: str) -> str:
+    """Stands for an MCP session id, wherever two are compared; also when it stands for one already."""
+    return (
+        id
+        if id.startswith(_SESSION)
+        else _SESSION + blake2b(id.encode("utf-8", "replace"), digest_size=16).hexdigest()
+    )
+
+
+def _kept(name: str, value: str) -> str:
+    """The value of a header as a checkpoint has it."""
+    if name == "mcp-session-id":
+        return session_token(value)
+    return _hidden(value) if name in _SECRETS else value
 
 
 def _hidden(value: str) -> str:
