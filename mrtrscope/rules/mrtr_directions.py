@@ -45,7 +45,7 @@ def server_sends_a_request(message: Message, ctx: Context) -> Iterator[Finding]:
                 expected="a question inside an input_required result",
                 path="/method",
             )
-    elif ctx.era == LEGACY and message.kind == "request" and ctx.transport == "stdio" and ctx.channel.modern:
+    elif ctx.era == LEGACY and message.kind == "request" and ctx.transport == "stdio" and _served(ctx):
         yield ctx.finding(
             message,
             saw=message.method,
@@ -53,6 +53,11 @@ def server_sends_a_request(message: Message, ctx: Context) -> Iterator[Finding]:
             text="the server sends a request on a process that speaks both eras; fine if it is for the older one",
             level="info",
         )
+
+
+def _served(ctx: Context) -> bool:
+    """Whether the server did something in the newer revision; refusing a probe is nothing of the kind."""
+    return bool(ctx.channel.facts.get("served"))
 
 
 @rule("mrtr/no-client-response", level=MUST_NOT, fault=CLIENT, on=(RESULT, FAULT, EXTRA, STRAY), dirs=FROM_CLIENT,
