@@ -35,7 +35,7 @@ from mrtrscope.tail import WATERMARK
 from mrtrscope.timeline import Timeline
 
 BATCH = 2_500  # frames between two commits
-SWEPT = 4  # batches after which garbage is looked for
+SWEPT = 20  # batches after which garbage is looked for
 LIVE_SECONDS = 0.25  # a live batch is written after so long at the latest
 PRESENT_SECONDS = 1.0  # what is open now is asked so often at least, where traffic never pauses
 PAYS = 50  # a checkpoint is due when so many times its cost went by,

@@ -5,11 +5,16 @@ Member order is irrelevant and 1 equals 1.0 (`comparison` in the rule catalogue)
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Callable
 from json import encoder
 from typing import Any
+
+from pydantic_core import PydanticSerializationError, to_json
+
+from mrtrscope.wire.events import Message
 
 
 def _encoder(sort: bool, string: Any) -> Callable[[Any], str]:
@@ -39,6 +44,48 @@ def canonical(value: Any) -> str:
     if _LIKE_A_FLOAT(text) is not None and _holds_float(value):
         text = _encode(_whole(value))
     return text
+
+
+REPEATED, SHORT = 4096, 1 << 12  # values of which the spelling is at hand, and how long they may be
+_spellings: dict[bytes, str] = {}
+_stamps: dict[bytes, str] = {}
+
+
+def spelling(value: Any) -> str:
+    """As `canonical`, for values that come again and again: to tell that costs a third."""
+    return _known(value, _spellings, canonical)
+
+
+def stamp(value: Any) -> str:
+    """16 digits that stand for a JSON value; equal for equal ones."""
+    return _known(value, _stamps, _stamp)
+
+
+def arguments_text(request: Message) -> str:
+    """As `canonical` of the arguments of a call, {} where it has none; worked out once."""
+    text = request.spelled
+    if text is None:
+        text = request.spelled = canonical(request.params.get("arguments", {}))
+    return text
+
+
+def _stamp(value: Any) -> str:
+    return hashlib.blake2b(canonical(value).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+def _known(value: Any, known: dict[bytes, str], make: Callable[[Any], str]) -> str:
+    try:
+        text = to_json(value)
+    except (PydanticSerializationError, ValueError):  # lone surrogates, numbers beyond measure
+        return make(value)
+    found = known.get(text)
+    if found is None:
+        found = make(value)
+        if len(text) <= SHORT:
+            if len(known) >= REPEATED:
+                known.clear()
+            known[text] = found
+    return found
 
 
 def _holds_float(value: Any) -> bool:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import Any
 
-from mrtrscope.link.canonical import canonical
+from mrtrscope.link.canonical import spelling, stamp
 from mrtrscope.link.facts import Ask, Chain, Exchange
 
 QUICK = 20_000  # a state-only round retried within so many microseconds counts as at once
@@ -39,7 +38,7 @@ def chain(exchange: Exchange, questions: dict[str, Any]) -> Chain:
         looped, agreed = _shows(exchange, before)
         now.loops = past.loops + 1 if looped else 0
         now.agreed = past.agreed or agreed
-        if questions and canonical(questions) == canonical(before.questions) and _accepted(exchange, before):
+        if questions and spelling(questions) == spelling(before.questions) and _accepted(exchange, before):
             now.repeats = past.repeats + 1
         if not questions and not before.questions and exchange.t - before.t <= QUICK:
             now.quick = past.quick + 1
@@ -61,7 +60,7 @@ def _shows(exchange: Exchange, before: Ask) -> tuple[bool, bool]:
 
 def question_digest(value: Any) -> str:
     """Stands for a JSON value in `Chain`: equal for equal ones."""
-    return hashlib.blake2b(canonical(value).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+    return stamp(value)
 
 
 def _kinds(questions: dict[str, Any]) -> set[str]:

@@ -12,12 +12,15 @@ from typing import Protocol
 
 def digest(*parts: str | bytes) -> bytes:
     """16 bytes that stand for the parts; parts cannot run into each other."""
-    if len(parts) == 1 and type(parts[0]) is bytes:
-        return blake2b(parts[0], digest_size=16).digest()
-    texts = [part if isinstance(part, str) else part.hex() for part in parts]
-    data = "\0".join(texts)
-    if data.count("\0") >= len(texts):  # one of them has the separator in it
-        data = f"{'.'.join([str(len(text)) for text in texts])}:{data}"
+    try:
+        data = "\0".join(parts)  # type: ignore[arg-type]
+    except TypeError:
+        if len(parts) == 1 and type(parts[0]) is bytes:
+            return blake2b(parts[0], digest_size=16).digest()
+        parts = tuple([part if isinstance(part, str) else part.hex() for part in parts])
+        data = "\0".join(parts)
+    if data.count("\0") >= len(parts):  # one of them has the separator in it
+        data = f"{'.'.join([str(len(part)) for part in parts])}:{data}"
         return blake2b(data.encode("utf-8", "surrogatepass"), digest_size=16, person=b"parts").digest()
     return blake2b(data.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 

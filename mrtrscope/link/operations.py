@@ -140,6 +140,7 @@ class Operations:
             if operation is not None and not operation.open and asked is not None and asked[0] == since:
                 self.keep(operation)
                 del self.open[key]
+                operation.last = None  # which refers to it in turn: then both would wait for the collector
         if len(self.asked) > WAITING_AT_ALL:
             self.asked.popitem(last=False)
 
@@ -279,7 +280,7 @@ class Operations:
         ask.questions = questions if type(questions) is dict else {}
         ask.capabilities = exchange.capabilities
         ask.chain = chain(exchange, ask.questions)
-        self._retries.file(exchange.request.channel, ask)
+        self._retries.file(exchange.request, ask)
         return ask
 
     def keep(self, operation: Operation) -> None:

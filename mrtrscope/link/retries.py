@@ -18,7 +18,9 @@ from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from mrtrscope.link.canonical import canonical, compact, difference
+from pydantic_core import PydanticSerializationError, to_json
+
+from mrtrscope.link.canonical import arguments_text, canonical, compact, difference, spelling
 from mrtrscope.link.clients import Clients, Signed, from_list, to_list
 from mrtrscope.link.explain import alike, explain
 from mrtrscope.link.facts import (
@@ -34,7 +36,7 @@ from mrtrscope.link.facts import (
     Link,
 )
 from mrtrscope.link.memory import Memory, digest
-from mrtrscope.wire.events import ABSENT
+from mrtrscope.wire.events import ABSENT, Message
 
 CANDIDATES = 256  # how many of those that stand first are listed
 HOT = 2048  # asks kept as objects; the others are read back from memory
@@ -64,11 +66,12 @@ class Retries:
 
     # -- filing
 
-    def file(self, channel: str, ask: Ask) -> None:
-        """Remember an input_required result for the retries to come."""
+    def file(self, request: Message, ask: Ask) -> None:
+        """Remember an input_required result, to this request, for the retries to come."""
         self._keep(ask)
         self._memory.set("ask", digest(ask.key), dump(ask))
-        where = _Where(channel, ask.method, ask.target, ask.state, ask.questions, ask.arguments)
+        channel = request.channel
+        where = _Where(channel, ask.method, ask.target, ask.state, ask.questions, arguments_text(request))
         self._memory.add(ARGS, where.key(ARGS), ask.key)
         if ask.state is not ABSENT:
             self._memory.add(ISSUED, where.key(ISSUED), ask.key)
@@ -100,7 +103,7 @@ class Retries:
         if state is ABSENT and answers is ABSENT:
             return None  # a fresh call, or a retry that cannot be told from one
         keys = answers if type(answers) is dict else {}
-        where = _Where(channel, exchange.method, exchange.target, state, keys, exchange.arguments)
+        where = _Where(channel, exchange.method, exchange.target, state, keys, arguments_text(exchange.request))
         if state is ABSENT:
             return self._without_state(exchange, where, keys)
         return (
@@ -307,7 +310,7 @@ def _best(asks: list[Ask], exchange: Exchange, keys: dict[str, Any]) -> tuple[li
         asks, evidence = equal, ("keys",)
     elif meeting := [ask for ask in asks if keys.keys() & ask.questions.keys()]:
         asks = meeting
-    wanted = canonical(exchange.arguments)
+    wanted = arguments_text(exchange.request)
     if equal := [ask for ask in asks if canonical(ask.arguments) == wanted]:
         asks, evidence = equal, (*evidence, "arguments")
     return asks, evidence
@@ -319,13 +322,13 @@ class _Where:
     __slots__ = ("arguments", "asked", "base", "channel", "state")
 
     def __init__(
-        self, channel: str, method: str, target: str, state: Any, keys: Iterable[str], arguments: Any
+        self, channel: str, method: str, target: str, state: Any, keys: Iterable[str], arguments: str
     ) -> None:
         self.channel = channel
         self.base = f"{len(channel)}.{len(method)}:{channel}{method}{target}"
         self.state = _state_text(state)
-        self.asked = canonical(sorted(keys))
-        self.arguments = canonical(arguments)
+        self.asked = spelling(sorted(keys))
+        self.arguments = arguments
 
     def key(self, space: str) -> bytes:
         """The digest in the file `space`."""
@@ -352,24 +355,30 @@ def _state_text(state: Any) -> str:
 
 def dump(ask: Ask) -> str:
     """JSON text of an ask, for `Memory`."""
-    fields = {name: getattr(ask, name) for name in Ask.__slots__ if name not in ("chain", "client", "state")}
-    fields["chain"] = {name: getattr(ask.chain, name) for name in Chain.__slots__}
+    fields = {name: getattr(ask, name) for name in _PLAIN}
+    fields["chain"] = {name: getattr(ask.chain, name) for name in _CHAIN}
     fields["client"] = to_list(ask.client)
     if ask.state is not ABSENT:
         fields["state"] = ask.state
-    return compact(fields)
+    try:
+        return to_json(fields).decode()
+    except (PydanticSerializationError, ValueError):  # lone surrogates
+        return compact(fields)
+
+
+_PLAIN = tuple(name for name in Ask.__slots__ if name not in ("chain", "client", "state"))
+_CHAIN = Chain.__slots__
 
 
 def load(text: str) -> Ask:
     """The ask that `dump` wrote."""
     fields = json.loads(text)
     ask = Ask()
-    for name in Ask.__slots__:
-        if name not in ("chain", "client", "state"):
-            setattr(ask, name, fields[name])
+    for name in _PLAIN:
+        setattr(ask, name, fields[name])
     ask.state = fields.get("state", ABSENT)
     ask.client = from_list(fields["client"])
     ask.chain = Chain()
-    for name in Chain.__slots__:
+    for name in _CHAIN:
         setattr(ask.chain, name, fields["chain"][name])
     return ask

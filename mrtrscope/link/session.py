@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from mrtrscope.link import agents
-from mrtrscope.link.canonical import canonical
+from mrtrscope.link.canonical import canonical, spelling
 from mrtrscope.link.facts import (
     A2A,
     LEGACY,
@@ -146,7 +146,6 @@ class Sessions:
         self.elsewhere = Channel(ELSEWHERE, "http")
         self._unknown = 0  # how many of the channels are
         self._subjects: dict[bytes, bytes] = {}  # digest of a credential -> digest of its subject
-        self._held: dict[str, str] = {}  # clientInfo objects by their text, so that equal ones are one string
 
     def channel(self, name: str, transport: str) -> Channel:
         found = self.channels.get(name)
@@ -204,10 +203,7 @@ class Sessions:
         info = meta.get(META_CLIENT_INFO)
         if type(info) is not dict:
             return ""
-        text = canonical(info)
-        if len(self._held) > 256:
-            self._held.clear()
-        return self._held.setdefault(text, text)
+        return spelling(info)
 
     def initialized(self, exchange: Exchange) -> None:
         """A handshake succeeded: from now on this session (or connection, or process) is legacy."""

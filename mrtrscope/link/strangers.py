@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
-from mrtrscope.link.canonical import canonical
+from mrtrscope.link.canonical import canonical, spelling
 from mrtrscope.link.facts import Ask, Exchange
 from mrtrscope.link.memory import Memory, digest
 from mrtrscope.link.retries import ISSUED, Retries, where_issued
@@ -93,7 +93,7 @@ class Strangers:
 
 
 def _keys(channel: str, keys: dict[str, Any]) -> bytes:
-    return digest(channel, "keys", canonical(sorted(keys)))
+    return digest(channel, "keys", spelling(sorted(keys)))
 
 
 def _accepted(answers: Any) -> bytes:

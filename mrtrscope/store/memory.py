@@ -18,7 +18,7 @@ CACHED = 8_000  # values kept for reading
 
 _ADD = "insert into many values (?, ?, coalesce((select max(seq) from many where space = ? and key = ?), -1) + 1, ?)"
 _FIND = (
-    "select v.value from many k join remembered v on v.id = k.id where k.space = ? and k.key = ?"
+    "select k.seq, v.value from many k join remembered v on v.id = k.id where k.space = ? and k.key = ?"
     " order by k.seq desc limit ?"
 )
 # before: the value that belongs to the checkpoint. A value whose id is not at hand is left behind when its key gets
@@ -61,22 +61,16 @@ class SqliteMemory:
 
     def find(self, space: str, key: bytes, limit: int) -> tuple[list[str], int]:
         """The last `limit` values under the key in order of adding, and how many there are."""
-        new = self._added.get(space, {}).get(key, [])
-        written = self._count(space, key)
-        more = limit - len(new)
-        if not written or more <= 0:
-            return new[-limit:], written + len(new)
-        rows = self._db.conn.execute(_FIND, (self._spaces(space), key, more)).fetchall()
-        return [_taken(row[0]) for row in reversed(rows)] + new, written + len(new)
-
-    def _count(self, space: str, key: bytes) -> int:
-        """How many values were written under the key."""
-        number = self._spaces.known(space)
+        added, number = self._added.get(space), self._spaces.known(space)
+        new = [] if added is None else added.get(key, [])
         if number is None:
-            return 0
-        sql = "select max(seq) from many where space = ? and key = ?"
-        last = self._db.conn.execute(sql, (number, key)).fetchone()[0]
-        return 0 if last is None else int(last) + 1
+            return new[-limit:], len(new)
+        # one row at least, for it says how many there are
+        rows = self._db.conn.execute(_FIND, (number, key, max(limit - len(new), 1))).fetchall()
+        if not rows:
+            return new[-limit:], len(new)
+        found = [_taken(row[1]) for row in reversed(rows)] + new if new else [_taken(row[1]) for row in reversed(rows)]
+        return found[-limit:], int(rows[0][0]) + 1 + len(new)
 
     def set(self, space: str, key: bytes, value: str) -> None:
         """Keep this value alone under the key."""
