@@ -238,12 +238,13 @@ class Linker:
             settled = self.operations.answered_after_all(exchange, t)
         else:
             settled = False
+        channel = self.channel(exchange.request)
         if exchange.dir == "s2c":
             self._tell(self.hops.answered(exchange, self.nested.ended(exchange, t)))
         else:
             self._tell(*self.hops.ended(exchange))
-            tried.ended(self.channel(exchange.request), exchange)
-        self.watchers.ended(self.channel(exchange.request), exchange)
+            tried.ended(channel, exchange)
+        self.watchers.ended(channel, exchange)
         self._sink.changed(exchange)
         return settled
 

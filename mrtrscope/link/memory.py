@@ -1,7 +1,7 @@
 """What must be remembered for ever, behind one small interface: a dict here, an SQLite table for captures.
 
-Keys are 16-byte digests, values are text (JSON). A *space* names what is kept, e.g. "ask" or "tool". Two forms: `add`
-collects several values under a key, `set` keeps the last one.
+Keys are 16-byte digests, or such with a number behind them; values are text (JSON). A *space* names what is kept, e.g.
+"ask" or "tool". Two forms: `add` collects several values under a key, `set` keeps the last one.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ def digest(*parts: str | bytes) -> bytes:
     except TypeError:
         if len(parts) == 1 and type(parts[0]) is bytes:
             return blake2b(parts[0], digest_size=16).digest()
-        parts = tuple([part if isinstance(part, str) else part.hex() for part in parts])
-        data = "\0".join(parts)
+        return digest(*[part if isinstance(part, str) else part.hex() for part in parts])
     if data.count("\0") >= len(parts):  # one of them has the separator in it
         data = f"{'.'.join([str(len(part)) for part in parts])}:{data}"
         return blake2b(data.encode("utf-8", "surrogatepass"), digest_size=16, person=b"parts").digest()

@@ -6,6 +6,7 @@ The life of an exchange is the table `NEXT`; the picture of it in the documentat
 from __future__ import annotations
 
 from collections import OrderedDict
+from functools import lru_cache
 from itertools import islice
 
 from mrtrscope.link.canonical import canonical
@@ -39,7 +40,23 @@ NEXT = {
 
 RECENT = 256  # finished exchanges kept as objects, for what comes late
 PARALLEL = 1_000_000  # microseconds: equal calls that lie closer together are meant to run side by side
+DIGITS = 18  # of an id that fits into eight bytes
 LOOKED_AT = 32  # waiting requests that a new one is compared with
+
+
+def past_key(where: str, id_text: str) -> bytes:
+    """What names a finished request in `Memory` ("past"); `where`: its scope and direction.
+
+    Ids that are counted up lie beside each other, which spares a table of millions of them a page for each.
+    """
+    if not id_text.isdigit() or len(id_text) > DIGITS:
+        return digest(where, id_text)
+    return _scope(where) + int(id_text).to_bytes(8, "big")
+
+
+@lru_cache(maxsize=256)
+def _scope(where: str) -> bytes:
+    return digest(where)
 
 
 class Pending:
@@ -130,7 +147,7 @@ class Pending:
                     if not tokens:
                         del self.by_token[where]
         if exchange.http is None or exchange.era != "modern":
-            self._memory.set("past", digest(where, id_text), f"{exchange.key}\n{exchange.operation.key}")
+            self._memory.set("past", past_key(where, id_text), f"{exchange.key}\n{exchange.operation.key}")
         self.recent[exchange.key] = exchange
         if len(self.recent) > RECENT:
             self.recent.popitem(last=False)
@@ -149,7 +166,7 @@ class Pending:
 
     def past(self, scope: str, dir: str, id_text: str | None) -> tuple[Exchange | None, str]:
         """The last finished request with this id: (the exchange when still at hand, key of its operation or "")."""
-        return self._recall("past", digest(scope + dir, id_text or ""))
+        return self._recall("past", past_key(scope + dir, id_text or ""))
 
     def with_token(self, scope: str, dir: str, message: Message) -> tuple[Exchange | None, str]:
         """The request that gave the progressToken a notification carries: (exchange or None, operation or "")."""

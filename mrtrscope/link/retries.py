@@ -103,7 +103,9 @@ class Retries:
         if state is ABSENT and answers is ABSENT:
             return None  # a fresh call, or a retry that cannot be told from one
         keys = answers if type(answers) is dict else {}
-        where = _Where(channel, exchange.method, exchange.target, state, keys, arguments_text(exchange.request))
+        where = _Where(
+            channel, exchange.method, exchange.target, state, keys, arguments_text(exchange.request)
+        )
         if state is ABSENT:
             return self._without_state(exchange, where, keys)
         return (

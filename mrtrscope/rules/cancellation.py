@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mrtrscope.link.facts import Operation
-from mrtrscope.link.memory import digest
+from mrtrscope.link.pairing import past_key
 from mrtrscope.link.processes import LISTEN
 from mrtrscope.rules.context import Context, Finding
 from mrtrscope.rules.jsonrpc_form import sender
@@ -73,7 +73,7 @@ def cancels_what_was_never_sent(message: Message, ctx: Context) -> Iterator[Find
     if type(id) not in (int, str) or process is None or not process.known:
         return
     ctx.tested()
-    past = digest(message.peer.id + "c2s", id_text(id) or "")
+    past = past_key(message.peer.id + "c2s", id_text(id) or "")
     if ctx.exchange is None and ctx.memory.get("past", past) is None:
         yield ctx.finding(
             message, saw=id, expected="the id of a request of this client", path="/params/requestId"
@@ -127,7 +127,7 @@ def server_cancels_a_request(message: Message, ctx: Context) -> Iterator[Finding
     process = ctx.channel.processes.get(message.peer.id)
     if message.http is None and type(id) in (int, str) and process is not None and process.known:
         ctx.tested()
-        if ctx.memory.get("past", digest(message.peer.id + "c2s", id_text(id) or "")) is None:
+        if ctx.memory.get("past", past_key(message.peer.id + "c2s", id_text(id) or "")) is None:
             yield ctx.finding(message, saw=id, expected="the id of a subscription", path="/params/requestId",
                               text="the server cancels a request that was never sent")  # fmt: skip
 

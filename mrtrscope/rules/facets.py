@@ -52,6 +52,8 @@ TOOLLESS = "toolless"  # that no tools are listed or offered
 DECLARED = "declared"  # that a client's request has all the fields of `_meta` that one must have
 DECLARATION_HERE = "declaration here"  # DECLARATION, on this channel: for what is reported once on each
 
+VARIED = frozenset({ASKED_ABOUT, CALL})  # what is said is another with nearly every call
+
 LARGEST = 1 << 16  # bytes of a key; larger ones are not worth the comparison
 _SHORT = 256
 
@@ -124,11 +126,19 @@ def either(message: Message, ctx: Context) -> Hashable | None:
     return None if found is None else mark + found
 
 
-def asked_about(message: Message, ctx: Context) -> bytes | None:
-    """Of an `input_required` result and the call it interrupts."""
+def asked_about(message: Message, ctx: Context) -> Hashable | None:
+    """Of an `input_required` result and, where it may hold a link, the call it interrupts."""
     found = question(message, ctx)
-    arguments = _key(ctx.exchange.arguments) if found is not None and ctx.exchange is not None else None
-    return None if found is None or arguments is None else found + b" " + arguments
+    if found is None or ctx.exchange is None:
+        return None
+    raw = message.raw.lower()
+    if not any(sign in raw for sign in _LINKS):
+        return found, None
+    arguments = _key(ctx.exchange.arguments)
+    return None if arguments is None else (found, arguments)
+
+
+_LINKS = (b"//", b"www.", b"](", b"<a", b"\\")  # escapes may hide one
 
 
 def reaction(message: Message, ctx: Context) -> bytes | None:

@@ -17,6 +17,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from mrtrscope.link.memory import digest
+from mrtrscope.link.tools import walk
 from mrtrscope.rules import formats
 from mrtrscope.rules.plain_schema import Fits, certainly_valid, compiled
 
@@ -87,7 +88,7 @@ class Schema:
     def __init__(self, schema: Any, formats_asserted: bool = False) -> None:
         self._schema = schema
         self._asserted = formats_asserted
-        plain = not formats_asserted and dialect_known(dialect(schema))
+        plain = dialect_known(dialect(schema)) and not (formats_asserted and _names_format(schema))
         self._quick: Fits | None = compiled(schema) if plain else None
         self._full: Validator | None = None
 
@@ -98,6 +99,11 @@ class Schema:
         if self._full is None:
             self._full = _validator(self._schema, self._asserted)
         return None if self._full is None else _evaluate(self._full, value, size)
+
+
+def _names_format(schema: Any) -> bool:
+    """Whether a schema may assert a format anywhere: `compiled` knows none."""
+    return any("format" in node for _, node in walk(schema))
 
 
 _ready: OrderedDict[tuple[str, str], Schema] = OrderedDict()

@@ -19,7 +19,7 @@ from mrtrscope.link.memory import DictMemory, Memory
 from mrtrscope.link.session import Channel, is_legacy, is_modern
 from mrtrscope.rules import registry as reg
 from mrtrscope.rules.context import Context, Finding
-from mrtrscope.rules.registry import Group, Rule, Selector
+from mrtrscope.rules.registry import Group, Rule, Selection, Selector
 from mrtrscope.rules.screen import screen
 from mrtrscope.wire.events import Event, Message, NonMessage, Signal
 
@@ -79,7 +79,9 @@ class Judge:
         self._counts: dict[str, list[int]] = {}  # channel -> how often exercised, by the order of the rule
         self._passed: dict[tuple[str, int], int] = {}  # (channel, place in `counted`) -> how often
         self.failures: dict[str, list[Any]] = {}
-        self._sound: dict[tuple[int, Hashable], _Sound] = {}  # by group of a facet and what its rules saw
+        self._sound: dict[
+            Hashable, _Sound
+        ] = {}  # by facet, or all facets of a selection, and what its rules saw
         self._seen: list[_Sound] = []  # those of them that were seen again since they were counted last
         self._ctx = Context()
         self._ctx.memory = DictMemory() if memory is None else memory
@@ -207,7 +209,19 @@ class Judge:
         if chosen.counted and ctx.lasting:
             passed = (ctx.channel.name, chosen.counted)
             self._passed[passed] = self._passed.get(passed, 0) + 1
-        for group in chosen.groups:
+        groups = chosen.groups
+        if groups:
+            keys = [group.key(subject, ctx) for group in groups]
+            sound = self._sound.get((chosen.number, *keys))
+            if sound is None:
+                self._ask_groups(chosen, keys, subject, raised)
+            else:
+                self._again(sound)
+                if None in keys:
+                    for group, key in zip(groups, keys, strict=True):
+                        if key is None:
+                            self._ask(group.rules, subject, raised)
+        for group in chosen.varied:
             key = group.key(subject, ctx)
             if key is None:
                 self._ask(group.rules, subject, raised)
@@ -217,26 +231,55 @@ class Judge:
         if raised:
             self.findings.extend(raised)
 
-    def _ask_once(self, group: Group, key: Hashable, subject: Any, raised: list[Finding]) -> None:
-        """Ask the rules of a facet, unless they found nothing in what looked alike; what they tested counts anyhow."""
-        counts = self._ctx.counts
+    def _ask_groups(
+        self, chosen: Selection, keys: list[Hashable | None], subject: Any, raised: list[Finding]
+    ) -> None:
+        """Ask the rules of all facets; where none found anything, that is remembered of all together."""
+        tested: list[tuple[int, int]] = []
+        all_sound = True
+        for group, key in zip(chosen.groups, keys, strict=True):
+            if key is None:
+                self._ask(group.rules, subject, raised)
+                continue
+            sound = self._ask_once(group, key, subject, raised)
+            if sound is None:
+                all_sound = False
+            else:
+                tested += sound.tested
+        if all_sound:
+            self._keep((chosen.number, *keys), tested)
+
+    def _ask_once(self, group: Group, key: Hashable, subject: Any, raised: list[Finding]) -> _Sound | None:
+        """Ask the rules of a facet, unless they found nothing in what looked alike; what they tested counts anyhow.
+        Returned is what is remembered, None when there is something to find."""
         sound = self._sound.get((group.number, key))
         if sound is not None:
-            if sound.counts is not counts:
-                sound.count()
-                sound.counts = counts
-            if not sound.times:
-                self._seen.append(sound)
-            sound.times += 1
-            return
+            self._again(sound)
+            return sound
+        counts = self._ctx.counts
         found, failed = len(raised), len(self.failures)
         before = [counts[rule.order] for rule in group.rules]
         self._ask(group.rules, subject, raised)
-        if len(raised) == found and len(self.failures) == failed:
-            if len(self._sound) >= SOUND:
-                self._sound.clear()
-            now = [(rule.order, counts[rule.order] - n) for rule, n in zip(group.rules, before, strict=True)]
-            self._sound[group.number, key] = _Sound(tuple((order, n) for order, n in now if n), counts)
+        if len(raised) != found or len(self.failures) != failed:
+            return None
+        now = [(rule.order, counts[rule.order] - n) for rule, n in zip(group.rules, before, strict=True)]
+        return self._keep((group.number, key), [(order, n) for order, n in now if n])
+
+    def _keep(self, look: Hashable, tested: list[tuple[int, int]]) -> _Sound:
+        if len(self._sound) >= SOUND:
+            self._sound.clear()
+        sound = self._sound[look] = _Sound(tuple(tested), self._ctx.counts)
+        return sound
+
+    def _again(self, sound: _Sound) -> None:
+        """What is remembered was seen once more."""
+        counts = self._ctx.counts
+        if sound.counts is not counts:
+            sound.count()
+            sound.counts = counts
+        if not sound.times:
+            self._seen.append(sound)
+        sound.times += 1
 
     def _ask(self, rules: tuple[Rule, ...], subject: Any, raised: list[Finding]) -> None:
         ctx = self._ctx

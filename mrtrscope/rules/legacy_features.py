@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from mrtrscope.link.facts import Operation
-from mrtrscope.link.memory import digest
 from mrtrscope.link.offers import offered
+from mrtrscope.link.pairing import past_key
 from mrtrscope.link.session import scope_of
 from mrtrscope.link.tasks import task, task_created_by
 from mrtrscope.rules import said
@@ -144,7 +144,7 @@ def cancels_what_it_may_not(message: Message, ctx: Context) -> Iterator[Finding]
                           text="the handshake is cancelled")  # fmt: skip
         return
     scope = scope_of(message.peer, message.channel, message.http)
-    past = ctx.memory.get("past", digest(scope + message.dir, id_text(id) or ""))
+    past = ctx.memory.get("past", past_key(scope + message.dir, id_text(id) or ""))
     key = exchange.key if own and exchange is not None else (past or "").rpartition("\n")[0]
     made = task_created_by(ctx.memory, key) if key else ""
     known = task(ctx.memory, message.channel, made)

@@ -221,9 +221,10 @@ class Group:
     number   the same for the same rules of the same facet          key   see `facets`
     """
 
-    __slots__ = ("key", "number", "rules")
+    __slots__ = ("facet", "key", "number", "rules")
 
     def __init__(self, facet: str, number: int, rules: tuple[Rule, ...]) -> None:
+        self.facet = facet
         self.key = facets.KEYS[facet]
         self.number = number
         self.rules = rules
@@ -233,16 +234,21 @@ class Selection:
     """The rules for subjects of one kind.
 
     rules     all of them, in order            counted   place in `Selector.counted` of those exercised anyhow
-    alone     those asked about every subject  groups    the others by facet
+    alone     those asked about every subject  groups    the others by facet, less
+    varied    those of facets that are nearly always another (see `facets.VARIED`)
+    number    tells selections apart, and from groups
     """
 
-    __slots__ = ("alone", "counted", "groups", "rules")
+    __slots__ = ("alone", "counted", "groups", "number", "rules", "varied")
 
-    def __init__(self, rules: tuple[Rule, ...], counted: int, groups: Iterable[Group]) -> None:
+    def __init__(self, rules: tuple[Rule, ...], counted: int, number: int, groups: Iterable[Group]) -> None:
         self.rules = rules
         self.counted = counted
+        self.number = number
         self.alone = tuple(r for r in rules if r.facet is None)
-        self.groups = tuple(groups)
+        by_facet = list(groups)
+        self.groups = tuple(g for g in by_facet if g.facet not in facets.VARIED)
+        self.varied = tuple(g for g in by_facet if g.facet in facets.VARIED)
 
 
 class Selector:
@@ -276,7 +282,8 @@ class Selector:
             ids = tuple(r.id for r in self._rules if r.exercised and _fits(r, r.exercised, *key))
             if ids not in self.counted:
                 self.counted.append(ids)
-            found = self._cache[key] = Selection(rules, self.counted.index(ids), self._grouped(rules))
+            number = -1 - len(self._cache)  # below those of groups
+            found = self._cache[key] = Selection(rules, self.counted.index(ids), number, self._grouped(rules))
         return found
 
     def _grouped(self, rules: tuple[Rule, ...]) -> Iterator[Group]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from mrtrscope.link.canonical import canonical
 from mrtrscope.link.heads import decoded
 from mrtrscope.link.memory import digest
+from mrtrscope.link.pairing import past_key
 from mrtrscope.link.session import scope_of
 from mrtrscope.link.tasks import (
     CANCEL,
@@ -159,7 +160,7 @@ def cancels_a_task_by_notification(message: Message, ctx: Context) -> Iterator[F
     if type(id) not in (int, str):
         return
     scope = scope_of(message.peer, message.channel, message.http)
-    past = ctx.memory.get("past", digest(scope + "c2s", id_text(id) or ""))
+    past = ctx.memory.get("past", past_key(scope + "c2s", id_text(id) or ""))
     key = exchange.key if exchange is not None else (past or "").rpartition("\n")[0]
     known = task(ctx.memory, message.channel, task_created_by(ctx.memory, key))
     if known is None or known.legacy:

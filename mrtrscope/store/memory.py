@@ -69,7 +69,11 @@ class SqliteMemory:
         rows = self._db.conn.execute(_FIND, (number, key, max(limit - len(new), 1))).fetchall()
         if not rows:
             return new[-limit:], len(new)
-        found = [_taken(row[1]) for row in reversed(rows)] + new if new else [_taken(row[1]) for row in reversed(rows)]
+        found = (
+            [_taken(row[1]) for row in reversed(rows)] + new
+            if new
+            else [_taken(row[1]) for row in reversed(rows)]
+        )
         return found[-limit:], int(rows[0][0]) + 1 + len(new)
 
     def set(self, space: str, key: bytes, value: str) -> None:

@@ -81,8 +81,7 @@ KEYS: dict[str, str | tuple[str, ...]] = {
 UNIQUE = (("journals", "name"), ("channels", "name"), ("clients", "name"), ("spaces", "name"))
 INDEXES = (
     ("messages", "m"), ("messages", "operation"), ("events", "f"), ("operations", "op"), ("exchanges", "operation"),
-    ("findings", "operation"), ("operations", "within"),
-    ("operations", "hop"),
+    ("findings", "operation"),
 )  # fmt: skip
 
 VIEWS = {
@@ -129,6 +128,8 @@ def create(db: Database) -> None:
     for name, column in INDEXES:
         db.table(name).create_index([column])
     db.table("findings").create_index(["journal", "offset", "part"])
+    for name in ("within", "hop"):  # of few operations
+        db.execute(f"create index operations_{name} on operations({name}) where {name} is not null")
     db.execute("create index findings_provisional on findings(provisional) where provisional")
     db.execute("create index events_http on events(journal, http) where http is not null")
     for name, sql in VIEWS.items():

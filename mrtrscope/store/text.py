@@ -19,12 +19,15 @@ def plain(text: str, limit: int = NAME_LIMIT) -> str:
 def to_json(value: Any) -> str:
     """JSON text of any value, in ASCII; numbers that JSON does not know become text."""
     try:
-        return json.dumps(value, allow_nan=False, separators=(",", ":"), default=str)
+        return _encode(value)
     except (ValueError, RecursionError):
         try:
-            return json.dumps(finite(value), allow_nan=False, separators=(",", ":"), default=str)
+            return _encode(finite(value))
         except (ValueError, RecursionError):
             return json.dumps("(too deep or too long to be shown)")
+
+
+_encode = json.JSONEncoder(allow_nan=False, separators=(",", ":"), default=str).encode
 
 
 def finite(value: Any) -> Any:
