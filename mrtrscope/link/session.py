@@ -222,9 +222,7 @@ class Sessions:
         http = exchange.http
         session = http.response_header("mcp-session-id") if http is not None else None
         key = (
-            session_digest(exchange.request.channel, session)
-            if session
-            else digest("peer", exchange.peer.id)
+            session_digest(exchange.request.channel, session) if session else digest("peer", exchange.peer.id)
         )
         self._memory.set("session", key, text)
 

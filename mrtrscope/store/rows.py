@@ -16,9 +16,8 @@ Where = tuple[int, int, int]  # journal, channel, client
 
 PREVIEW = 200  # characters of other people's text that an event row keeps
 
-EDITED_MARK = (
-    '["edited",""]'  # among the oddities of a message that was changed on its way, by a person at the proxy
-)
+# Among the oddities of a message that was changed on its way, by a person at the proxy.
+EDITED_MARK = '["edited",""]'
 
 EDITED_MARK = '["edited",""]'  # among the oddities of a message that was changed on its way, by a person at the proxy
 

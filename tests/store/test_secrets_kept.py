@@ -1,4 +1,4 @@
-"""What `scope.db` may hold of credentials, once the exchanges that used them are over: nothing they could be used by."""
+"""What `scope.db` may hold of credentials once the exchanges that used them are over: nothing that is of use."""
 
 from __future__ import annotations
 
