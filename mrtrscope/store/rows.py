@@ -19,8 +19,6 @@ PREVIEW = 200  # characters of other people's text that an event row keeps
 # Among the oddities of a message that was changed on its way, by a person at the proxy.
 EDITED_MARK = '["edited",""]'
 
-EDITED_MARK = '["edited",""]'  # among the oddities of a message that was changed on its way, by a person at the proxy
-
 # Members of a signal's detail that a row keeps; the rest is read back from the journal when somebody looks.
 KEPT = {
     wire.HTTP_UNREADABLE: ("bytes",),
