@@ -38,7 +38,8 @@ async function main([where, calls]) {
     got.texts.push((await client.callTool(call, LIMIT)).content[0].text);
   }
   if (client.getServerCapabilities().resources && !calls) {
-    for (const { uri } of (await client.listResources()).resources) {
+    const { resources } = await client.listResources();
+    for (const { uri } of [1, 2].flatMap(() => resources)) {
       got.read.push((await client.readResource({ uri })).contents[0].text);
     }
   }

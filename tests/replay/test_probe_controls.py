@@ -209,6 +209,25 @@ def test_what_there_is_can_be_listed_and_named_at_once(tmp_path: Path) -> None:
     assert done.stderr.startswith(f"Error: {tmp_path}: no operation in it has a round 9 that may be probed")
 
 
+def test_every_rule_that_only_shows_when_somebody_acts_is_tried() -> None:
+    """And docs/replay.md says by what."""
+    from mrtrscope.replay.attempts import ATTEMPTS
+    from mrtrscope.replay.ways import WAYS
+    from mrtrscope.rules.catalogue import ENTRIES
+
+    active = {rule for rule, entry in ENTRIES.items() if entry["observable"] == "active"}
+    assert len(active) == 16
+    tried: dict[str, set[str]] = {rule: set() for rule in active}
+    for one in [*ATTEMPTS.values(), *WAYS.values()]:
+        if one.rule in active:
+            tried[one.rule].add(one.name)
+    assert all(tried.values())
+    lines = (ROOT / "docs" / "replay.md").read_text(encoding="utf-8").splitlines()
+    for rule, names in tried.items():
+        (row,) = [line for line in lines if line.startswith(f"| `{rule}` |")]
+        assert {name for name in names if f"`{name}`" in row} == names
+
+
 def test_on_a_terminal_it_says_how_far_it_has_come(tmp_path: Path) -> None:
     import io
 
