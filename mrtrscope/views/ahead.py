@@ -7,19 +7,11 @@ name, and are passed over unread.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from typing import Final
 
 from mrtrscope.views.masked import Masked
-from mrtrscope.views.redact import Redactor
+from mrtrscope.views.redact import Redactor, may_name_a_secret
 from mrtrscope.wire.events import Event, Message, NonMessage
-
-# Whatever `redact.is_secret_name` may say yes to has one of these in it, however it is spelled.
-_MAY: Final = re.compile(
-    rb"(?i)pass|pwd|phrase|secret|credential|key|auth|bearer|(?<!progress)token|cookie|session|\bsid\b|otp|\bpin|cv[vc]"
-    rb"|card|\bpan\b|iban|ssn|social|mfa|onetime|one.time|code|assertion|jwt|mnemonic|writeonly|\\u"
-)
 
 
 def learn(events: Mapping[str, Event], redact: Redactor) -> None:
@@ -30,5 +22,6 @@ def learn(events: Mapping[str, Event], redact: Redactor) -> None:
 
 
 def _may(event: Event) -> bool:
-    raw = event.raw if isinstance(event, Message | NonMessage) else b""
-    return _MAY.search(raw) is not None
+    if not isinstance(event, Message):
+        return isinstance(event, NonMessage)
+    return may_name_a_secret(event.raw.decode("latin-1"))

@@ -29,6 +29,11 @@ _UNSEEN: Final = re.compile(
 # More marks on one letter than any script needs would be drawn over the lines above and below.
 _MARK = "[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]"
 _PILED: Final = re.compile(f"({_MARK}{{4}}){_MARK}+")
+# Python calls all else printable that is meant to be seen, so that most texts need no closer look.
+_UNSURE: Final = re.compile(
+    "[\u0300-\u036f\u0483-\u0489\u115f\u1160\u17b4\u17b5\u180b-\u180f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\u3164"
+    "\ufe00-\ufe2f\uffa0\ufffc\U000e0000-\U000e0fff]"
+)
 _RIGHT_TO_LEFT: Final = re.compile(
     "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefe\U00010800-\U00010fff\U0001e800-\U0001efff]"
 )
@@ -49,7 +54,10 @@ def _escape(char: str) -> str:
 
 def visible(text: str, keep: str = "") -> str:
     """The text with everything unseen spelled out; characters in `keep` (say, a newline) stay as they are."""
-    if text.isascii() and text.isprintable():
+    rest = text
+    for char in keep:
+        rest = rest.replace(char, "")
+    if rest.isprintable() and (rest.isascii() or not _UNSURE.search(rest)):
         return text
     if keep:
         return _PILED.sub("\\1…", _UNSEEN.sub(lambda m: m[0] if m[0] in keep else _shown(m), text))

@@ -8,6 +8,7 @@ the SVG evens out with `textLength`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 
 Measure = Callable[[str], float]
 
@@ -36,18 +37,27 @@ ELLIPSIS = "…"
 
 def width(text: str, size: float, *, bold: bool = False, mono: bool = False) -> float:
     """Width in pixels of one line at a font size."""
+    if mono and text.isascii():
+        return len(text) * _NARROW * size
+    return size * (_em(text, bold, mono) if len(text) <= _KEPT else _em.__wrapped__(text, bold, mono))
+
+
+_KEPT = 200  # characters of a text whose width is kept: most are asked for many times
+
+
+@lru_cache(10_000)
+def _em(text: str, bold: bool, mono: bool) -> float:
+    """Width of a line in ems."""
     if mono:
-        if text.isascii():
-            return len(text) * _NARROW * size
-        return size * sum(_grapheme_em(g, {}) for g in graphemes(text))
+        return sum(_grapheme_em(g, {}) for g in graphemes(text))
     table = _EM[bold]
     total = 0.0
     for char in text:
         known = table.get(char)
         if known is None:
-            return size * sum(_grapheme_em(g, table) for g in graphemes(text))
+            return sum(_grapheme_em(g, table) for g in graphemes(text))
         total += known
-    return total * size
+    return total
 
 
 def _grapheme_em(grapheme: str, table: dict[str, float]) -> float:

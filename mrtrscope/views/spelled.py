@@ -38,7 +38,7 @@ class _Level:
 
 def rewritten(text: str, redact: Redactor) -> str:
     """JSON text with secrets replaced by their stand-ins and states shortened; what is no JSON is treated as prose."""
-    if redact.raw:
+    if redact.raw or (STATE not in text and redact.leaves(text)):
         return text
     tokens = [(match.start(), match.end(), match[0]) for match in _TOKEN.finditer(text)]
     schemas = _schemas(tokens)

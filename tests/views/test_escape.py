@@ -52,6 +52,13 @@ def test_visible_leaves_nothing_unseen(text: str) -> None:
     assert escape.visible(shown) == shown
 
 
+@pytest.mark.parametrize("keep", ["", "\n", "\n\t"])
+@given(text=ANY)
+def test_texts_that_need_no_closer_look_would_come_out_of_it_the_same(text: str, keep: str) -> None:
+    closely = escape._UNSEEN.sub(lambda m: m[0] if m[0] in keep else escape._shown(m), text)
+    assert escape.visible(text, keep) == escape._PILED.sub("\\1…", closely)
+
+
 @pytest.mark.parametrize(
     "text", ["👩‍👩‍👧‍👦", "🏴󠁧󠁢󠁳󠁣󠁴󠁿", "👍🏽", "1️⃣", "©️", "می‌خواهم", "e\u0301", "部署", "हिन्दी", "Zürich – 5 €"]
 )

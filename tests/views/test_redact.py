@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mrtrscope.views.redact import Redactor, is_secret_name
+from mrtrscope.views.redact import Redactor, is_secret_name, may_name_a_secret
 
 
 @pytest.mark.parametrize(
@@ -102,3 +103,13 @@ def test_the_code_of_an_error_stays_and_another_code_does_not() -> None:
         assert redact.value({"code": code}) == {"code": code}
     assert redact.value({"code": "482915"}) != {"code": "482915"}
     assert "482915" not in redact.prose("your code: 482915")
+
+
+@pytest.mark.parametrize("name", ["password", "pass_phrase", "PIN", "x-api-key", "Set-Cookie",
+                                  "sessionId", "cardNumber", "one_time_code", "code", "code_verifier", "iban",
+                                  "client_assertion", "refreshToken"])  # fmt: skip
+def test_no_secret_name_is_passed_over(name: str) -> None:
+    assert is_secret_name(name)
+    assert may_name_a_secret(json.dumps({"progressToken": 1, name: "x"}))
+    assert not Redactor().leaves(json.dumps({name: "x"}))
+    assert not may_name_a_secret(json.dumps({"progressToken": 1, "name": "x"}))
