@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from mrtrscope.views.outputs.select import Folded
     from mrtrscope.wire.events import Event
 
-_BATCH: Final = 1000  # findings whose messages are fetched together
+_FAR: Final = 100  # messages between two that are fetched apart
+_BATCH: Final = 5000  # findings whose messages are fetched together
 _KEPT: Final = 50_000  # what findings said that was looked into, so that equal ones are not again
 _DIGITS: Final = re.compile(
     r"(?<!\d)\d{1,4}(?!\d)"
@@ -176,7 +177,8 @@ class Masked:
         if names:
             from mrtrscope.store.bodies import fetch
 
-            self.learn(fetch(store, names))
+            for some in _together(store, list(names)):
+                self.learn(fetch(store, some))
 
     def _value(self, name: str, value: Any) -> Any:
         if isinstance(value, str | int | float) and not isinstance(value, bool):
@@ -190,6 +192,32 @@ class Masked:
 
             value = value | {_STATE: f"{shortened(state)} ({measured(state)})"}
         return value
+
+
+def _together(store: Store, names: list[str]) -> Iterator[list[str]]:
+    """Which messages to fetch at once.
+
+    A line of a process is found at its own place, and what lies between two that are far apart need not be read; what
+    came over HTTP is read from the beginning of its connection in any case.
+    """
+    lines: list[int] = []
+    others: list[str] = []
+    for name in names:
+        row = store.message(name) if name.startswith("m") and store.source.is_dir() else None
+        if row is None or row.http is not None:
+            others.append(name)
+        else:
+            lines.append(int(name[1:]))
+    if others:
+        yield others
+    group: list[int] = []
+    for n in sorted(lines):
+        if group and n - group[-1] > _FAR:
+            yield [f"m{one}" for one in group]
+            group = []
+        group.append(n)
+    if group:
+        yield [f"m{one}" for one in group]
 
 
 def _tells(row: model.Finding) -> bool:

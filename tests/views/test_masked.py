@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from mrtrscope import model
+from mrtrscope import analyse, model
 from mrtrscope.cli import run
 from mrtrscope.store.reader import Store
-from tests.captures import journal
+from mrtrscope.views.masked import _together
+from tests.captures import journal, recorded
 
 META = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -145,3 +146,11 @@ def test_ordinary_values_stay(tmp_path: Path, capsys: Any) -> None:
     journal(tmp_path, [(t, side, json.dumps(line).encode()) for t, side, line in sides]).close()
     for command in (["list"], ["messages"], ["check"], ["show", "op1"]):
         assert "hidden" not in printed(capsys, tmp_path, command)
+
+
+def test_lines_of_a_process_are_read_where_they_stand(tmp_path: Path) -> None:
+    recorded(tmp_path / "a", requests=400)
+    with analyse.bring_up_to_date(tmp_path / "a") as store:
+        assert list(_together(store, ["m500", "m3", "m4", "m90"])) == [["m3", "m4", "m90"], ["m500"]]
+    with analyse.bring_up_to_date(http(tmp_path / "b")) as store:
+        assert list(_together(store, ["m5", "m1"])) == [["m5", "m1"]]
