@@ -58,7 +58,7 @@ def http(capture: Path) -> Path:
         (request(2, "tools/call", **call, inputResponses=given), {"resultType": "complete", "content": []}),
         (request(3, "resources/read", uri=link), {"resultType": "complete", "contents": [{"uri": link, "text": "x"}]}),
     ]  # fmt: skip
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"t": n, "t_end": n + 0.5, "conn": "1",
          "request": {"method": "POST", "url": url, "headers": heads, "body": json.dumps(sent)},
          "response": {"status": 200, "headers": [["Content-Type", "application/json"], ["Set-Cookie", f"sid={COOKIE}"]],
