@@ -66,14 +66,16 @@ def exchange_states() -> str:
     return drawn("\n".join(graph("exchange", edges, WAITING)))
 
 
-def operation(number: str, sample: str = SAMPLE) -> Callable[[], str]:
+def operation(number: str, sample: str = SAMPLE, theme: str = "light") -> Callable[[], str]:
     """The diagram of one operation of a sample capture."""
-    return lambda: make_blocks.run(f"mrtrscope diagram {sample} {number} --format svg")
+    return lambda: make_blocks.run(f"mrtrscope diagram {sample} {number} --theme {theme} --format svg")
 
 
 PICTURES: dict[str, Callable[[], str]] = {
     "operation.svg": operation("op4"),
+    "operation-dark.svg": operation("op4", theme="dark"),
     "broken.svg": operation("op11"),
+    "broken-dark.svg": operation("op11", theme="dark"),
     "exchange-states.svg": exchange_states,
     "era-legacy.svg": operation("op2", "captures/sample-legacy"),
     "era-gateway.svg": operation("op3", "captures/sample-gateway"),

@@ -66,11 +66,12 @@ def _asked(detail: OperationDetail) -> list[str]:
             action = response.get("action") if isinstance(response, dict) else None
             if isinstance(action, str):
                 actions[_DID.get(action) or short(action, 20)] += 1
-    out = [f"{_WHO[who]} asked {_TIMES.get(n) or f'{n:,} times'}" for who, n in asked.items()]
-    if out and actions:
-        single = asked.total() == actions.total() == 1
-        out[0] += f", {series([what if single else f'{n:,} {what}' for what, n in actions.most_common(3)])}"
-    return out
+    out = {who: f"{_WHO[who]} asked {_TIMES.get(n) or f'{n:,} times'}" for who, n in asked.items()}
+    if "user" in out and actions:
+        single = asked["user"] == actions.total() == 1
+        told = [what if single else f"{n:,} {what}" for what, n in actions.most_common(3)]
+        out["user"] += f", {series(told)}"
+    return list(out.values())
 
 
 def _found(detail: OperationDetail) -> str:
