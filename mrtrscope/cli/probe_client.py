@@ -24,6 +24,7 @@ from mrtrscope.cli.common import (
     say,
 )
 from mrtrscope.cli.probe_names import chosen_names, list_option, names_option, progress
+from mrtrscope.cli.target import until_told
 
 BROKEN, KEPT, UNSURE = "broken", "kept", "cannot tell"
 
@@ -74,7 +75,7 @@ def client(
         todo = [name for name in todo if HTTP in WAYS[name].transports]
         rows = asyncio.run(_wait_for_clients(todo, tool, folder, listen))
     else:
-        rows = asyncio.run(_start_clients(todo, tool, folder, command, timeout))
+        rows = until_told(_start_clients(todo, tool, folder, command, timeout))
     print_rows(rows, form)
     return FINDINGS if any(row["verdict"] == BROKEN for row in rows) else CLEAN
 
@@ -112,6 +113,7 @@ async def _start_clients(
         why = f"cannot be started: {error.strerror}"
         raise NoClient(f"{command[0]} {why}. Say behind -- how the client is started.") from error
     finally:
+        trying.close()
         said.close()
     for line in trying.warnings():
         say(line)

@@ -98,12 +98,8 @@ class NoServer(click.ClickException):
     exit_code = USAGE
 
 
-def run_until_told[T](work: Coroutine[Any, Any, T], server: str | list[str]) -> T:
-    """Run it; SIGTERM ends it in good order, as ctrl-c does, with the exit code of one that a signal ended.
-
-    NoServer when it finds none.
-    """
-    from mrtrscope.replay.client import Unreachable
+def until_told[T](work: Coroutine[Any, Any, T]) -> T:
+    """Run it; SIGTERM ends it in good order, as ctrl-c does, with the exit code of one that a signal ended."""
 
     async def told() -> T:
         task = asyncio.current_task()
@@ -115,6 +111,14 @@ def run_until_told[T](work: Coroutine[Any, Any, T], server: str | list[str]) -> 
         return asyncio.run(told())
     except asyncio.CancelledError:
         raise click.exceptions.Exit(128 + signal.SIGTERM) from None
+
+
+def run_until_told[T](work: Coroutine[Any, Any, T], server: str | list[str]) -> T:
+    """The same, with a server to play to; NoServer when there is none."""
+    from mrtrscope.replay.client import Unreachable
+
+    try:
+        return until_told(work)
     except Unreachable as error:
         raise NoServer(_nobody(server, str(error))) from None
 

@@ -7,6 +7,8 @@ import contextlib
 import os
 import re
 import signal
+import subprocess
+import sys
 import time
 
 from mrtrscope.frames import DATA, EXIT
@@ -18,6 +20,43 @@ LINES = 5  # of them that are shown
 GRACE = 3.0  # seconds between SIGTERM and SIGKILL
 LATE = 0.5  # seconds that the rest of its stderr may take once it ended
 ERROR = re.compile(r"[\w.]*(Error|Exception)\b.*: ")
+
+
+# Ends the group that was named last when whoever named it is gone, killed perhaps.
+WATCH = """
+import os, signal, sys
+group = 0
+for line in sys.stdin:
+    group = int(line)
+if group:
+    try:
+        os.killpg(group, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+"""
+
+
+class Watcher:
+    """A process that outlives this one for a moment, and ends the client that would be left behind."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-I", "-S", "-c", WATCH], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL, start_new_session=True,
+        )  # fmt: skip
+
+    def runs(self, group: int) -> None:
+        """This group of processes runs now; 0: none does."""
+        assert self._process.stdin is not None
+        with contextlib.suppress(OSError):
+            self._process.stdin.write(b"%d\n" % group)
+            self._process.stdin.flush()
+
+    def close(self) -> None:
+        assert self._process.stdin is not None
+        with contextlib.suppress(OSError):
+            self._process.stdin.close()
+        self._process.wait()
 
 
 class Ended:
@@ -55,7 +94,7 @@ class Ended:
 
 async def run(
     argv: list[str], timeout: float, journal: Journal | None = None, number: int = 0,
-    enough: asyncio.Event | None = None,
+    enough: asyncio.Event | None = None, watcher: Watcher | None = None,
 ) -> Ended:  # fmt: skip
     """Run a client to its end, for so many seconds, or until it did enough; OSError when it cannot be started.
 
@@ -65,6 +104,8 @@ async def run(
         *argv, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE,
         start_new_session=True,
     )  # fmt: skip
+    if watcher is not None:
+        watcher.runs(process.pid)
     said = bytearray()
 
     async def listen() -> None:
@@ -89,6 +130,8 @@ async def run(
                 os.killpg(process.pid, how)
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(process.wait(), GRACE)
+        if watcher is not None:
+            watcher.runs(0)
         await asyncio.wait([listening], timeout=LATE)
         listening.cancel()
     if journal is not None:

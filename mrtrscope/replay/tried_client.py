@@ -14,7 +14,7 @@ from typing import Any
 
 from mrtrscope.recorder import Journal
 from mrtrscope.replay.misbehave import OverHttp, seen, steps_of
-from mrtrscope.replay.started import Ended, run
+from mrtrscope.replay.started import Ended, Watcher, run
 from mrtrscope.replay.ways import HTTP, KEPT, NOT_MADE, NOT_SEEN, STDIO, UNSURE, WAYS, Verdict, together
 
 CONTROL = "well-behaved"
@@ -37,6 +37,11 @@ class TriedClient:
         self._verdicts: dict[str, Verdict] = {}
         self._ended: dict[str, Ended] = {}
         self.absent = ""
+        self._watcher = Watcher()
+
+    def close(self) -> None:
+        """No more clients are started."""
+        self._watcher.close()
 
     async def way(self, name: str) -> None:
         """Try one way; OSError when the client cannot be started."""
@@ -74,7 +79,7 @@ class TriedClient:
                 argv = [word.replace(URL, http.url) for word in self._command]
             else:
                 argv = [*self._command, http.url]
-            ended = await run(argv, self._timeout, self._said, len(self._ended), http.enough)
+            ended = await run(argv, self._timeout, self._said, len(self._ended), http.enough, self._watcher)
         finally:
             journal = await http.close()
         return ended, [journal]
@@ -88,7 +93,7 @@ class TriedClient:
             str(self._folder),
         ])  # fmt: skip
         argv = [word.replace(SERVER, server) for word in self._command]
-        ended = await run(argv, self._timeout, self._said, len(self._ended))
+        ended = await run(argv, self._timeout, self._said, len(self._ended), watcher=self._watcher)
         return ended, sorted(p for p in set(journals.glob("*.mrj")) - before if f"-{name}-" in p.name)
 
     def rows(self) -> dict[str, dict[str, Any]]:
