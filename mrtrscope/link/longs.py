@@ -68,9 +68,12 @@ class Longs:
 
     def _another_round(self, exchange: Exchange, operation: Operation) -> Operation:
         """A message to an agent goes on with its task, or comes too late for it."""
+        if operation.outcome == ABANDONED:
+            self._again(operation)
         if operation.outcome != OPEN:
             exchange.part = statuses.LATE
             return operation
+        self._operations.asked.pop(operation.key, None)
         turn(operation, SERVER, exchange.t)
         operation.count += 1
         operation.last = exchange
@@ -92,7 +95,7 @@ class Longs:
         settled = (
             found is not None
             and found[0] == facts(operation)["task"]
-            and self._observe(operation, found[1], t)
+            and self._observe(operation, found[1], t, exchange)
         )
         if exchange.part == statuses.CANCEL and answered and operation.outcome == OPEN:
             return self._over(operation, CANCELLED, t)  # a later state may still say otherwise
@@ -106,7 +109,7 @@ class Longs:
         if "task" in more:
             more["since"] = max(t, more["since"])  # up to here it is counted as the time of an exchange
             if found is None or found[0] == more["task"]:
-                return found is not None and self._observe(operation, found[1], t)
+                return found is not None and self._observe(operation, found[1], t, exchange)
         if found is None:
             return None
         name, state = found
@@ -117,14 +120,14 @@ class Longs:
             more["undeclared"] = True
         self._keep(operation)
         self._file(exchange.request, exchange.dir, name, operation.key)
-        return self._observe(operation, state, t)
+        return self._observe(operation, state, t, exchange)
 
     def followed(self, exchange: Exchange, message: Message) -> bool:
         """One more event of the stream that an agent answers with; True when its operation is settled by that."""
         found = agents.told(message.result) if exchange.era == A2A else None
         if found is None or facts(exchange.operation).get("task") != found[0]:
             return False
-        return self._observe(exchange.operation, found[1], message.t)
+        return self._observe(exchange.operation, found[1], message.t, exchange)
 
     def told(self, message: Message) -> tuple[Operation, bool] | None:
         """A notification about a task: (its operation, whether that is settled by it)."""
@@ -185,7 +188,8 @@ class Longs:
 
     # -- what changes
 
-    def _observe(self, operation: Operation, state: str, t: int) -> bool:
+    def _observe(self, operation: Operation, state: str, t: int, exchange: Exchange | None = None) -> bool:
+        """It was seen in a state, by an answer in `exchange`; True when it is settled by that."""
         more = facts(operation)
         states = more["states"]
         if not state:
@@ -198,9 +202,20 @@ class Longs:
         outcome = statuses.ENDS.get(state)
         if outcome is not None:
             return self._over(operation, outcome, t)
+        if operation.outcome == ABANDONED:
+            self._again(operation)
         if operation.outcome == OPEN:
             turn(operation, CLIENT if state in statuses.STOPS else SERVER, t)
+            if state not in statuses.STOPS:
+                self._operations.asked.pop(operation.key, None)
+            elif exchange is not None and operation.kind == A2A:
+                self._operations.waits(operation, exchange.client, t)
         return False
+
+    def _again(self, operation: Operation) -> None:
+        """Its client comes back to it after all."""
+        operation.outcome = OPEN
+        self._keep(operation)
 
     def _over(self, operation: Operation, outcome: str, t: int) -> bool:
         """It came to its end, or its end is known better; True when it was open until now."""
@@ -210,6 +225,7 @@ class Longs:
             turn(operation, more["turn"], t)
             operation.outcome = outcome
         self._operations.open.pop(operation.key, None)
+        self._operations.asked.pop(operation.key, None)
         self._operations.keep(operation)
         return was_open
 

@@ -10,6 +10,7 @@ from mrtrscope.link import listens, nested
 from mrtrscope.link.canonical import canonical, compact
 from mrtrscope.link.chains import chain
 from mrtrscope.link.facts import (
+    A2A,
     ABANDONED,
     CANCELLED,
     COMPLETE,
@@ -119,10 +120,7 @@ class Operations:
         operation.last = exchange
         if exchange.state == ASKED:
             operation.kind = "mrtr"
-            self.asked[operation.key] = (t, exchange.client.peer, _name(exchange.client))
-            self._due.append((t + ABANDONED_AFTER, operation.key, t))
-            if len(self._due) > 64 + 1.25 * len(self.asked):  # the others were taken up meanwhile
-                self._due = deque(due for due in self._due if self._stands(due[1], due[2]))
+            self.waits(operation, exchange.client, t)
             self._at_hand.append((operation.key, t))
         listens.ended(exchange)
         settled = self.longs.begun(exchange, t)
@@ -130,6 +128,13 @@ class Operations:
             settled = self._settle(operation, OUTCOME[exchange.state])
         self._let_go()
         return settled
+
+    def waits(self, operation: Operation, client: Client, t: int) -> None:
+        """From now on an operation waits for its client."""
+        self.asked[operation.key] = (t, client.peer, _name(client))
+        self._due.append((t + ABANDONED_AFTER, operation.key, t))
+        if len(self._due) > 64 + 1.25 * len(self.asked):  # the others were taken up meanwhile
+            self._due = deque(due for due in self._due if self._stands(due[1], due[2]))
 
     def _let_go(self) -> None:
         """Keep so many questions that wait for their client; memory has what a retry needs of the others."""
@@ -156,7 +161,7 @@ class Operations:
         operation.outcome = OPEN if operation.open else outcome
         if operation.outcome == OPEN:
             return False
-        if operation.kind == "mrtr":
+        if operation.kind in ("mrtr", A2A):
             self.keep(operation)
         self.open.pop(operation.key, None)
         self.asked.pop(operation.key, None)

@@ -151,3 +151,46 @@ def test_no_era_of_mcp() -> None:
 )
 def test_what_is_no_task_is_none(value: dict[str, Any]) -> None:
     assert agents.told(value) is None
+
+
+def elsewhere(a: Agent, id: int, at: float) -> None:
+    """The same client is answered something that has nothing to do with the task."""
+    a.to(id, at)
+    a.tells(id, at + 0.1, {"message": {"messageId": f"x{id}", "role": "ROLE_AGENT", "parts": []}})
+
+
+def stopped() -> tuple[Agent, Operation]:
+    a = Agent()
+    operation = a.to(1, 1.0).operation
+    a.tells(1, 2.0, {"task": {"id": "t", "contextId": "c", "status": {"state": "TASK_STATE_INPUT_REQUIRED"}}})
+    return a, operation
+
+
+def test_a_stop_that_its_client_went_on_after_without_a_word_is_abandoned() -> None:
+    a, operation = stopped()
+    elsewhere(a, 2, 40.0)
+    assert operation.outcome == "open"
+    elsewhere(a, 3, 70.0)
+    elsewhere(a, 4, 125.0)
+    assert operation.outcome == "abandoned"
+    assert (operation.key, "abandoned") in a.settled_ones
+
+
+def test_a_client_that_comes_back_goes_on_with_it() -> None:
+    a, operation = stopped()
+    for n, at in ((2, 70.0), (3, 130.0)):
+        elsewhere(a, n, at)
+    assert operation.outcome == "abandoned"
+    back = a.to(5, 140.0, taskId="t")
+    assert (back.operation, back.part, operation.outcome, operation.count) == (operation, "", "open", 2)
+    a.is_in(5, 141.0, "TASK_STATE_COMPLETED")
+    assert (operation.outcome, operation.waiting) == ("complete", 138_000_000)
+
+
+def test_who_polls_a_stop_waits_for_it() -> None:
+    a, operation = stopped()
+    for n in range(2, 12):
+        a.send(n, 30.0 * n, "GetTask", id="t")
+        status = {"state": "TASK_STATE_INPUT_REQUIRED"}
+        a.tells(n, 30.0 * n + 1, {"id": "t", "contextId": "c", "status": status})
+    assert operation.outcome == "open"
