@@ -102,6 +102,16 @@ def test_a_gateway_that_has_every_fault(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+def test_a_picture_has_the_findings_of_everything_in_it(tmp_path: Path) -> None:
+    for sample, op, rule in (
+        ("sample-gateway-faulty", "op10", "gateway/question-timed-out"),
+        ("sample-legacy", "op2", "elicitation/unknown-schema-keyword"),
+    ):
+        copy = tmp_path / sample
+        shutil.copytree(SAMPLES / sample, copy, ignore=shutil.ignore_patterns("scope.db*", "*.lock"))
+        assert rule in mrtrscope("diagram", copy, op, "--format", "text").stdout
+
+
 @pytest.mark.shared
 @pytest.mark.parametrize(("recording", "calls", "exact"), [("ts-auto", 18, 6), ("py-legacy", 17, 2)])
 def test_both_sides_of_a_real_gateway_are_joined(

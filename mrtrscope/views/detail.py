@@ -75,6 +75,13 @@ class _Family:
         for one in self.nested + self.hops:
             yield from one.messages()
 
+    def findings(self, store: Store) -> Iterator[model.Finding]:
+        """What is found in all that is drawn."""
+        if self.operation.findings:
+            yield from store.findings(self.operation.id)
+        for one in self.nested + self.hops:
+            yield from one.findings(store)
+
 
 def _found(store: Store, names: list[str]) -> Iterator[model.Operation]:
     return (found for name in names[:_INNER] if (found := store.operation(name)) is not None)
@@ -110,7 +117,7 @@ def _detail(store: Store, family: _Family, texts: dict[str, Event]) -> Operation
             said[m] for m in operation.attached
             if m in said and not _on_a_stream(rows[m], operation) and rows[m].exchange not in taken
         ],
-        findings=[_finding(found) for found in store.findings(operation.id)] if operation.findings else [],
+        findings=[_finding(found) for found in sorted(family.findings(store), key=lambda found: found.t)],
         client=_client(first), server=_server(said), era=operation.rounds[0].era if operation.rounds else "",
         hops=[_detail(store, one, texts) for one in family.hops], inner=inner, end=store.end(),
     )  # fmt: skip
