@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -132,7 +133,11 @@ def add_findings(summary: Summary, findings: Iterable[model.Finding], redact: Re
     summary.rules = sorted(rules.values(), key=lambda rule: (LEVELS.index(rule.level), -rule.n, rule.id))
 
 
+# Where a docstring was folded for its width.
+_FOLDED: Final = re.compile(r"(?<!\n)\n(?!\n|[-*] |[A-Z][a-z ]{2,30}: )")
+
+
 def _explained(doc: str, title: str) -> tuple[str, str]:
     """What is wrong, and why it matters."""
     first, _, rest = inspect.cleandoc(doc).partition("\n")
-    return first or title, rest.strip()
+    return first or title, _FOLDED.sub(" ", rest.strip())
