@@ -365,13 +365,18 @@ class Linker:
         if signal.what == ev.HTTP_END and http is not None:
             self._http_ended(http)
         elif signal.what == ev.EXIT or (signal.what == ev.LANE_END and signal.detail.get("lane") == "o"):
-            self._process_ended(signal)
+            self._all_ended(signal.peer.id)
+            self._given_up(self.operations.peer_ended(signal.peer.id))
         elif signal.what == ev.LANE_END and signal.detail.get("lane") == "i":
             self._given_up(self.operations.peer_ended(signal.peer.id))
         elif signal.what == ev.GAP:
             self._gapped[signal.peer.id] = True
 
     def _http_ended(self, http: HttpExchange) -> None:
+        if (pair := http.facts.get("pair")) == http.key:
+            self._all_ended(scope_of(http.peer, http.channel, http))
+        elif pair is not None and (http.status or 0) in range(200, 300):
+            self.pending.by_http.pop(http.key, None)  # the answer comes on the stream of the session
         for exchange in self.pending.by_http.pop(http.key, ()):
             settled = exchange.state == WAITING and self._end(exchange, pairing.end_of(http), None)
             if exchange.era == MODERN and exchange.state == "failed" and exchange.answer is None:
@@ -381,13 +386,12 @@ class Linker:
             if settled:
                 self._sink.settled(exchange.operation)
 
-    def _process_ended(self, signal: Signal) -> None:
-        for dir in ("c2s", "s2c"):
-            waiting = self.pending.by_id.get(signal.peer.id + dir, {}).values()
-            for exchange in [one for same in waiting for one in same]:
-                if self._end(exchange, CUT, None):
-                    self._sink.settled(exchange.operation)
-        self._given_up(self.operations.peer_ended(signal.peer.id))
+    def _all_ended(self, scope: str) -> None:
+        """Nobody is left who would answer what waits in a scope."""
+        waiting = [self.pending.by_id.get(scope + dir, {}) for dir in ("c2s", "s2c")]
+        for exchange in [one for ids in waiting for same in ids.values() for one in same]:
+            if self._end(exchange, CUT, None):
+                self._sink.settled(exchange.operation)
 
     def _given_up(self, operations: list[Operation]) -> None:
         """Nobody goes on with these."""

@@ -109,14 +109,18 @@ def scope_of(peer: Peer, channel: str, http: HttpExchange | None) -> str:
     """Within what ids and tokens are one namespace: a process, an HTTP session, else all of a channel."""
     if http is None:
         return peer.id
-    session = http.request_header("mcp-session-id") or http.response_header("mcp-session-id")
+    session = (
+        http.request_header("mcp-session-id")
+        or http.response_header("mcp-session-id")
+        or http.facts.get("pair")  # 2024-11-05: a stream of its own for each
+    )
     return f"{channel}\0{session_token(session)}" if session else f"{channel}\0"
 
 
 def session_key(event: Event) -> bytes:
     """Under which digest `Memory` keeps what the handshake of this session, connection or process said."""
     http = event.http
-    session = http.request_header("mcp-session-id") if http is not None else None
+    session = (http.request_header("mcp-session-id") or http.facts.get("pair")) if http is not None else None
     return session_digest(event.channel, session) if session else digest("peer", event.peer.id)
 
 
@@ -220,7 +224,9 @@ class Sessions:
             "info": canonical(info) if type(info) is dict else "",
         })  # fmt: skip
         http = exchange.http
-        session = http.response_header("mcp-session-id") if http is not None else None
+        session = (
+            (http.response_header("mcp-session-id") or http.facts.get("pair")) if http is not None else None
+        )
         key = (
             session_digest(exchange.request.channel, session) if session else digest("peer", exchange.peer.id)
         )

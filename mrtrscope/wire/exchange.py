@@ -14,9 +14,12 @@ What is a message of the capture, and what counts as a non-message:
 from __future__ import annotations
 
 import re
+from collections import OrderedDict
 from collections.abc import Iterator
 from functools import lru_cache
+from hashlib import blake2b
 from typing import Any
+from urllib.parse import urljoin
 
 from mrtrscope.frames import C2S, S2C
 from mrtrscope.wire import jsonrpc
@@ -54,16 +57,40 @@ def channel_of(url: str) -> str:
 
 
 class Endpoints:
-    """The channels of a capture that have carried JSON-RPC; the first few thousand of them."""
+    """The channels of a capture that have carried JSON-RPC, the first few thousand of them; and the addresses that
+    servers of 2024-11-05 told their clients to post to, each on a stream of its own: the channel of that stream, and
+    what stands for it wherever later revisions have the id of a session (`HttpExchange.facts["pair"]`)."""
 
-    __slots__ = ("names",)
+    __slots__ = ("names", "told")
 
     def __init__(self) -> None:
         self.names: set[str] = set()
+        self.told: OrderedDict[str, tuple[str, str]] = OrderedDict()
+
+    def tell(self, stream: HttpExchange, address: str) -> None:
+        """A stream says where to post."""
+        try:
+            place = urljoin(stream.url, address.strip())
+        except ValueError:
+            return
+        stream.facts |= {"old": True, "pair": stream.key}
+        self.told[_posted_to(stream.url, place)] = (stream.channel, stream.key)
+        if len(self.told) > 4096:
+            self.told.popitem(last=False)
 
     def add(self, channel: str) -> None:
         if len(self.names) < 4096:
             self.names.add(channel)
+
+
+def _posted_to(url: str, place: str) -> str:
+    """What stands for an address, which mostly names a session. The origin is that of the stream, since a server behind
+    a gateway may call itself by another."""
+    origin, path = _URL.match(url), _URL.match(place)
+    if origin is None or path is None:
+        return ""
+    text = f"{channel_of(origin[1] + '://' + origin[2])}{place[path.start(3) :]}"
+    return blake2b(text.encode("utf-8", "replace"), digest_size=16).hexdigest()
 
 
 class Flow:
@@ -113,6 +140,9 @@ class Flow:
         exchange.channel = self.q.channel = self.a.channel = channel_of(url)
         self.request_body = TextBody(content_length(fields), coded)
         if head.method == "POST":
+            if self.endpoints.told and (told := self.endpoints.told.get(_posted_to(url, url))):
+                exchange.channel = self.q.channel = self.a.channel = told[0]
+                exchange.facts |= {"old": True, "pair": told[1]}
             self.counts = (
                 exchange.channel in self.endpoints.names
                 or any("text/event-stream" in word for word in words(fields, "accept"))
@@ -183,11 +213,17 @@ class Flow:
             for made in body.feed(data, t, offset, key, self.a, self.exchange.place):
                 if type(made) is Message:
                     self.endpoints.add(self.a.channel)
+                elif type(made) is Signal and made.detail.get("event") == "endpoint":
+                    self._endpoint(made)
                 yield made
         elif type(body) is TextBody:
             body.feed(data, t, offset, key)
             if body.complete():
                 yield from self._answer_text(body, sure_of_end=body.expected >= 0)
+
+    def _endpoint(self, event: Signal) -> None:
+        if self.exchange.method == "GET" and event.detail.get("data"):
+            self.endpoints.tell(self.exchange, event.detail["data"])
 
     def _answer_text(self, body: TextBody, sure_of_end: bool) -> Made:
         exchange = self.exchange
@@ -196,6 +232,8 @@ class Flow:
         text = bytes(body.kept.strip(_WHITE))
         if not text:
             return
+        if "pair" in exchange.facts:
+            self.counts = False  # the answer to what is posted comes on the stream
         odd = (BEHIND,) if body.read else ()
         if not is_json(self.kind):
             if not sure_of_end:
