@@ -123,10 +123,12 @@ def listed(capture: Path) -> dict[str, dict[str, Any]]:
     return {op["id"]: op for op in found}
 
 
-def the_call(capture: Path, server: str = "") -> tuple[dict[str, Any], dict[str, Any], list[dict[str, Any]]]:
+def the_call(
+    capture: Path, server: str = "", method: str = "tools/call"
+) -> tuple[dict[str, Any], dict[str, Any], list[dict[str, Any]]]:
     """(the host's call, the gateway's call for it, what the server asked in that); `server`: its channel."""
     ops = listed(capture)
-    calls = [op for op in ops.values() if op["method"] == "tools/call"]
+    calls = [op for op in ops.values() if op["method"] == method]
     (host,) = [op for op in calls if (op["channel"] != server if server else op["channel"] == "gateway")]
     (hop,) = [ops[name] for name in host["hops"]]
     return host, hop, [ops[name] for name in hop["nested"]]
@@ -198,6 +200,26 @@ def test_a_modern_host_and_a_modern_server_that_asks(tmp_path: Path) -> None:
     assert '~ /params/_meta/io.modelcontextprotocol~1clientInfo/name  "host" → "gateway"' in (
         mrtrscope("show", tmp_path, host["id"], "--hops").stdout
     )
+
+
+@pytest.mark.live
+@pytest.mark.parametrize(("what", "method", "said"), [
+    ("prompt:invitation", "prompts/get", "Write to Ada and invite them to our feast."),
+    ("menu://spring", "resources/read", "spring: plum cake, walnut bread, milk buns (left out: nuts)"),
+])  # fmt: skip
+def test_a_prompt_and_a_resource_that_ask_behind_a_gateway(
+    tmp_path: Path, what: str, method: str, said: str
+) -> None:
+    assert told(what, {"occasion": "feast"}, through(tmp_path, (), "bakery", *BAKERY)) == said
+    host, hop, _ = the_call(tmp_path, method=method)
+    for op in (host, hop):
+        assert (op["kind"], len(op["rounds"]), op["outcome"]) == ("mrtr", 2, "complete")
+    assert (hop["channel"], hop["hop_of"]["operation"], hop["hop_of"]["grade"]) == (
+        "bakery",
+        host["id"],
+        "exact",
+    )
+    assert findings(tmp_path) == notes(tmp_path) == []
 
 
 @pytest.mark.live

@@ -3,6 +3,8 @@
 python asking_host.py [OPTION…] TOOL ARGUMENTS -- COMMAND…      a stdio server; the result's text goes to stdout
 python asking_host.py [OPTION…] TOOL ARGUMENTS -- URL           one over HTTP
 
+TOOL may also be prompt:NAME, or the address of a resource.
+
 --patience SECONDS   how long it waits for the answer; then it calls once more, and waits
 --elsewhere TOOL     takes the answer and the state to another tool
 """
@@ -27,7 +29,9 @@ from mcp.types import (
 )
 
 THINKING = 0.3
-ANSWERS: dict[str, str | int | float | list[str] | None] = {"size": "M", "people": 4, "ok": True}
+ANSWERS: dict[str, str | int | float | list[str] | None] = {
+    "size": "M", "people": 4, "ok": True, "name": "Ada", "without": "nuts",
+}  # fmt: skip
 
 
 async def person(context: Any, params: ElicitRequestParams) -> ElicitResult:
@@ -43,6 +47,13 @@ async def call(given: argparse.Namespace) -> str:
     who, arguments = Implementation(name="host", version="1.0"), json.loads(given.arguments)
     async with Client(where, elicitation_callback=person, read_timeout_seconds=20, client_info=who) as server:
         try:
+            if "://" in given.tool:
+                return "".join(
+                    getattr(c, "text", "") for c in (await server.read_resource(given.tool)).contents
+                )
+            if given.tool.startswith("prompt:"):
+                got = await server.get_prompt(given.tool.removeprefix("prompt:"), arguments)
+                return "".join(getattr(m.content, "text", "") for m in got.messages)
             if given.elsewhere:
                 return text(await elsewhere(server, given.tool, given.elsewhere, arguments))
             return text(await server.call_tool(given.tool, arguments, read_timeout_seconds=given.patience))

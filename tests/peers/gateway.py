@@ -133,7 +133,7 @@ class Gateway:
                 self._cancelled(message["params"])
             return
         if message["method"] == "server/discover":
-            capabilities: Json = {"tools": {}}
+            capabilities: Json = {"tools": {}, "prompts": {}, "resources": {}}
             self._answer(
                 message, {"supportedVersions": ["2026-07-28"], "capabilities": capabilities, **_cached()}
             )
