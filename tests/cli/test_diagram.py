@@ -113,7 +113,7 @@ def test_what_cannot_be_drawn_is_said_in_a_line(args: list[str], said: str) -> N
 def test_a_file_that_cannot_be_written_is_said_in_a_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x", encoding="utf-8")
     done = mrtrscope("diagram", ODD, "op1", "-o", tmp_path / "file" / "x.svg")
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert done.stderr.startswith(f"Error: {tmp_path}/file")
 
 
