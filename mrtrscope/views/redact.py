@@ -52,6 +52,7 @@ SHORTEST: Final = 5  # characters of a value that is looked for in other places
 REMEMBERED: Final = 20_000  # such values, the first
 FEW: Final = 24  # values up to which each is looked for; among more only those whose first word is there
 _WORD: Final = re.compile(r"\w+")
+ASKED, ANSWERED = "inputRequests", "inputResponses"
 GIVEN_IN: Final = (
     "arguments",
     "content",
@@ -172,7 +173,10 @@ class Redactor:
         if self.raw:
             return value
         if inside:
-            return value if value in (None, "") else self.learn(str(value), "inside a hidden member")
+            if value in (None, ""):
+                return value
+            hide = self.stand_in if value in _COMMON else self.learn
+            return hide(str(value), "inside a hidden member")
         if name == "code" and (type(value) in (int, float) or _ERROR_CODE.fullmatch(str(value))):
             return value  # of an error; a code that opens something is text
         if is_secret_name(name) and value not in (None, "", True, False):
@@ -185,8 +189,11 @@ class Redactor:
             return self.value(value, secret=is_secret_name(name) or name in self.fields)
         return self.scalar(name, value, name in self.fields)
 
-    def value(self, value: Any, depth: int = 0, secret: bool = False, given: bool = False) -> Any:
-        """A JSON value with everything secret in it replaced; what is deeper than 64 levels is left out."""
+    def value(self, value: Any, depth: int = 0, secret: bool = False, within: str = "") -> Any:
+        """A JSON value with everything secret in it replaced; what is deeper than 64 levels is left out.
+
+        within   name of the member that it is the value of
+        """
         if self.raw:
             return value
         if not isinstance(value, (dict, list)):
@@ -194,14 +201,14 @@ class Redactor:
         if depth > 64:
             return "…"
         if isinstance(value, dict):
-            hidden = self.fields if given else ()
+            hidden = self.fields if within in GIVEN_IN else ()
             return {
-                self.text(str(k)): self.member(str(k), v, depth, secret or k in hidden)
+                self.text(str(k)): self.member(str(k), v, depth, secret or k in hidden, within)
                 for k, v in value.items()
             }
         return [self.value(v, depth + 1, secret) for v in value]
 
-    def member(self, name: str, value: Any, depth: int = 0, secret: bool = False) -> Any:
+    def member(self, name: str, value: Any, depth: int = 0, secret: bool = False, within: str = "") -> Any:
         """The value of a member of this name, or the description of a form field of this name."""
         if isinstance(value, dict) and _is_schema(value):
             # A form field of that name, not its value.
@@ -212,12 +219,26 @@ class Redactor:
             if (told or is_secret_name(name)) and "default" in value and isinstance(shown, dict):
                 shown["default"] = self.value(value["default"], depth + 2, True)
             return shown
+        if isinstance(value, dict) and within == ASKED:
+            return self.value(value, depth + 1, secret, name)  # a question for a secret is none
+        if isinstance(value, dict) and within == ANSWERED and is_secret_name(name):
+            return {
+                self.text(str(k)): self.member(str(k), v, depth + 1, secret or k != "action", name)
+                for k, v in value.items()
+            }
         if isinstance(value, (dict, list)):
-            return self.value(value, depth + 1, secret or is_secret_name(name), name in GIVEN_IN)
+            return self.value(value, depth + 1, secret or is_secret_name(name), name)
         return self.scalar(name, value, secret)
 
 
 KINDS: Final = frozenset({"string", "number", "integer", "boolean", "object", "array", "null"})
+
+
+# Words of the protocol: hidden where they stand inside a secret, but not wherever else they stand.
+_COMMON: Final = KINDS | {
+    "accept", "decline", "cancel", "elicitation/create", "sampling/createMessage", "roots/list", "complete", "text",
+    "input_required", "image", "audio", "assistant", "password", "email", "uri", "date", "date-time", True, False,
+}  # fmt: skip
 
 
 def _is_schema(value: dict[str, Any]) -> bool:

@@ -10,7 +10,7 @@ import json
 import re
 from typing import Any, Final
 
-from mrtrscope.views.redact import GIVEN_IN, KINDS, Redactor, is_secret_name
+from mrtrscope.views.redact import ANSWERED, ASKED, GIVEN_IN, KINDS, Redactor, is_secret_name
 from mrtrscope.views.ribbons import measured, shortened
 
 STATE: Final = "requestState"
@@ -22,14 +22,18 @@ class _Level:
     """An object or array that is open.
 
     hidden   everything in it is secret      opened   number of its first token
-    given    what was given for the fields of a form
+    within   name of the member that an object is the value of
+    answer   what was answered to a question of a secret name: all but the action is secret
     name     the member that a value would belong to; None: a name is what comes next
     """
 
-    __slots__ = ("given", "hidden", "name", "object", "opened")
+    __slots__ = ("answer", "hidden", "name", "object", "opened", "within")
 
-    def __init__(self, object: bool, opened: int, hidden: bool, given: bool = False) -> None:
-        self.given = given
+    def __init__(
+        self, object: bool, opened: int, hidden: bool, within: str = "", answer: bool = False
+    ) -> None:
+        self.within = within
+        self.answer = answer
         self.object = object
         self.opened = opened
         self.hidden = hidden
@@ -52,8 +56,13 @@ def rewritten(text: str, redact: Redactor) -> str:
         first = token[0]
         if first in "{[":
             name = level.name or ""
-            hidden = _hidden(level, redact) or (n not in schemas and is_secret_name(name))
-            levels.append(_Level(first == "{", n, hidden, level.object and name in GIVEN_IN))
+            secret = is_secret_name(name) and n not in schemas
+            asked, answered = (
+                first == "{" and level.within == ASKED,
+                first == "{" and level.within == ANSWERED,
+            )
+            hidden = _hidden(level, redact) or (secret and not (asked or answered))
+            levels.append(_Level(first == "{", n, hidden, name if level.object else "", secret and answered))
         elif first in "}]":
             levels.pop()
         elif first == ",":
@@ -68,7 +77,11 @@ def rewritten(text: str, redact: Redactor) -> str:
 
 def _hidden(level: _Level, redact: Redactor) -> bool:
     """Whether a value that stands here is secret, whatever its name looks like."""
-    return level.hidden or (level.given and level.name in redact.fields)
+    return (
+        level.hidden
+        or (level.answer and level.name != "action")
+        or (level.within in GIVEN_IN and level.name in redact.fields)
+    )
 
 
 def _name(token: str, level: _Level, redact: Redactor) -> str | None:

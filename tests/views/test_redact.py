@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mrtrscope.views.redact import Redactor, is_secret_name, may_name_a_secret
+from mrtrscope.views.spelled import rewritten
 
 
 @pytest.mark.parametrize(
@@ -113,3 +114,29 @@ def test_no_secret_name_is_passed_over(name: str) -> None:
     assert may_name_a_secret(json.dumps({"progressToken": 1, name: "x"}))
     assert not Redactor().leaves(json.dumps({name: "x"}))
     assert not may_name_a_secret(json.dumps({"progressToken": 1, "name": "x"}))
+
+
+def test_a_question_called_password_hides_the_answer_and_nothing_else() -> None:
+    asked = {"password": {"method": "elicitation/create", "params": {"message": "Say it", "requestedSchema": {
+        "type": "object", "properties": {"value": {"type": "string"}}}}}}  # fmt: skip
+    given = {"password": {"action": "accept", "content": {"value": "1234"}}}
+    for body in ({"result": {"inputRequests": asked}}, {"params": {"inputResponses": given}}):
+        redact = Redactor()
+        shown = redact.value(body)
+        assert json.loads(rewritten(json.dumps(body), redact)) == shown
+        assert "1234" not in json.dumps(shown)
+        assert shown == body or shown["params"]["inputResponses"]["password"] == {
+            "action": "accept", "content": {"value": "‹hidden 1›"},
+        }  # fmt: skip
+        assert (
+            redact.text("an object to accept, as elicitation/create")
+            == "an object to accept, as elicitation/create"
+        )
+
+
+def test_words_of_the_protocol_are_not_hidden_everywhere_for_standing_in_a_secret_once() -> None:
+    redact = Redactor()
+    assert redact.value({"credentials": {"kind": "object", "word": "tulip-42"}}) == {
+        "credentials": {"kind": "‹hidden 1›", "word": "‹hidden 2›"}
+    }
+    assert redact.text("an object, tulip-42") == "an object, ‹hidden 2›"
