@@ -440,8 +440,14 @@ def read_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Path
 
 @pytest.mark.parametrize("command", ["list", "check", "messages", "report", "diagram"])
 def test_a_capture_that_cannot_be_written_to_has_its_rows_elsewhere(
-    tmp_path: Path, read_only: Callable[[Path], None], capsys: pytest.CaptureFixture[str], command: str
+    tmp_path: Path,
+    read_only: Callable[[Path], None],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    command: str,
 ) -> None:
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
     capture = tmp_path / "capture"
     recorded(capture, requests=5)
     there = sorted(capture.rglob("*"))
