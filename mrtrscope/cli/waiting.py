@@ -20,7 +20,7 @@ class Waiting:
     """`progress` for `analyse.bring_up_to_date`; a context that clears its line, and takes Ctrl-C meanwhile."""
 
     def __init__(self) -> None:
-        self._began = self._told = time.monotonic()
+        self._began = self._since = self._told = time.monotonic()
         self._first: int | None = None
         self._shown = False
         self._asked = False
@@ -28,7 +28,7 @@ class Waiting:
     def __call__(self, done: int, total: int) -> bool:
         now = time.monotonic()
         if self._first is None:
-            self._first = done
+            self._first, self._since = done, now
         if now - self._began > PATIENCE and now - self._told > BETWEEN and sys.stderr.isatty():
             self._told, self._shown = now, True
             click.echo(f"\r\x1b[K{self._line(done, total, now)}", err=True, nl=False)
@@ -40,12 +40,22 @@ class Waiting:
         part = min(1.0, done / max(total, 1))
         come = done - (self._first or 0)
         rest = (
-            f", about {duration((now - self._began) * max(total - done, 0) / come)} left" if come > 0 else ""
+            f", about {duration((now - self._since) * max(total - done, 0) / come)} left" if come > 0 else ""
         )
         return f"Reading {size(total)}: {part:.0%}{rest}. Ctrl-C stops, and keeps what was read."
 
+    def _still(self) -> None:
+        """Nothing was read yet: the rows of another version are cleared away, which takes long when they are many."""
+        if self._first is None:
+            self._shown = True
+            click.echo("\r\x1b[KMaking room for new rows. Ctrl-C stops.", err=True, nl=False)
+
     def __enter__(self) -> Waiting:
         self._before = None
+        self._timer = threading.Timer(PATIENCE, self._still)
+        self._timer.daemon = True
+        if sys.stderr.isatty():
+            self._timer.start()
         with contextlib.suppress(ValueError):
             if (
                 threading.current_thread() is threading.main_thread()
@@ -57,6 +67,7 @@ class Waiting:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
     ) -> None:
+        self._timer.cancel()
         if self._before is not None:
             signal.signal(signal.SIGINT, self._before)
         if self._shown:

@@ -53,7 +53,7 @@ def test_what_was_read_before_a_stop_is_not_read_again(
 
 def test_the_line_says_how_far_and_how_long() -> None:
     waiting = Waiting()
-    waiting._first, began = 100, waiting._began
+    waiting._first, began = 100, waiting._since
     assert waiting._line(600, 2100, began + 10) == (
         "Reading 2.1 KiB: 29%, about 30.0 s left. Ctrl-C stops, and keeps what was read."
     )
@@ -73,7 +73,7 @@ def test_ctrl_c_at_a_terminal_stops_in_good_order(tmp_path: Path) -> None:
     ) as child:
         os.close(follower)
         said = b""
-        while b"Ctrl-C" not in said:
+        while b"and keeps what was read" not in said:
             said += os.read(leader, 4096)
         child.send_signal(signal.SIGINT)
         assert child.stdout is not None and child.stdout.read() == ""
