@@ -238,6 +238,8 @@ class Legacy:
         elif session is not None:
             http.facts["session"] = session
             session.last = t
+            if http.method == "DELETE":
+                session.streams.over = True
             if session.end:
                 session.after += 1
                 http.facts["dead"] = session.after
@@ -249,6 +251,8 @@ class Legacy:
         session = http.facts.get("session")
         status = http.status or 0
         if session is not None and not session.end:
+            if http.method == "DELETE" and status >= 400:
+                session.streams.over = False
             if http.method == "DELETE" and 200 <= status < 300:
                 session.end, session.end_key, session.end_t = DELETED, signal.key, signal.t
             elif status == 404 and not http.ours:

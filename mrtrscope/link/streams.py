@@ -96,12 +96,14 @@ class Streams:
     """The latest streams of a session; the ids of its events are kept for ever in `Memory`.
 
     scope    names the session                 streams  by key
+    over     its client asked for its end, so that the streams are closed for good
     told     digest of a notification or request of the server -> [stream, root, key, t]
     """
 
     def __init__(self, memory: Memory, scope: str) -> None:
         self._memory = memory
         self.scope = scope
+        self.over = False
         self.streams: OrderedDict[str, Stream] = OrderedDict()
         self.told: OrderedDict[str, list[Any]] = OrderedDict()
 

@@ -226,7 +226,8 @@ def stream_that_cannot_be_taken_up(event: Message | Signal, ctx: Context) -> Ite
     """A stream does not begin with an id to take it up by, or ends early and does not say when to come back.
 
     Why it matters: what is lost before the first id is lost for good.
-    Cannot tell: only 2025-11-25 says so. Noted once a server.
+    Cannot tell: only 2025-11-25 says so. Noted once a server. A stream is over, and need not be taken up again, when
+    its request was cancelled or its session was deleted.
     """
     if isinstance(event, Message):
         stream = stream_of(event)
@@ -244,6 +245,8 @@ def stream_that_cannot_be_taken_up(event: Message | Signal, ctx: Context) -> Ite
     if http is None or stream is None or stream.method != "POST" or stream.answered or not stream.last:
         return
     if http.closed_by != "server" or http.error or http.cut or ctx.version != PRIMED_IN:
+        return
+    if stream.of.over or (ctx.exchange is not None and ctx.exchange.cancel is not None):
         return
     ctx.tested()
     if stream.retry is None:
