@@ -240,7 +240,9 @@ def test_parts_lead_to_each_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_no_label_runs_loads_or_hides(tmp_path: Path) -> None:
     capture = hostile.record(tmp_path / "capture")
-    made(capture, tmp_path / "report.html")
+    made(
+        capture, tmp_path / "report.html", raw=True
+    )  # a label that is the value of a secret name would be hidden
 
     async def work(tab: Tab) -> None:
         await tab.open(tmp_path / "report.html")
