@@ -75,7 +75,7 @@ class Serving:
         server = HttpServer(self.player, self._record("replay", self._name))
         try:
             where, number = await server.start(host, port)
-            say(f"serving the recording on http://{where}:{number}/mcp")
+            say(f"serving the recording on http://{f'[{where}]' if ':' in where else where}:{number}/mcp")
             await asyncio.Event().wait()
         finally:
             await server.close()
