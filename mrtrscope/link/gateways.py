@@ -22,15 +22,12 @@ host's call was over, while the gateway's goes on.
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING
 
 from mrtrscope.link.facts import MODERN, Exchange
 from mrtrscope.link.legacy import name_of
 from mrtrscope.link.longs import facts
 from mrtrscope.link.remarks import remark
-
-if TYPE_CHECKING:
-    from mrtrscope.link.hops import Share
+from mrtrscope.link.shares import Share
 
 KEPT = 1024  # operations of which it is known when they were asked something, and when they ended
 CHANNELS, WAITING = 256, 64
@@ -48,9 +45,13 @@ class Gateways:
         self._fronts: dict[str, bool] = {}  # channels on which hosts talk to a gateway
 
     def front(self, channel: str) -> None:
-        """A call on this channel was made upstream for its host: there is a gateway."""
+        """A call on this channel was certainly made upstream for its host: there is a gateway."""
         if len(self._fronts) < CHANNELS:
             self._fronts[channel] = True
+
+    def is_over(self, operation: str) -> bool:
+        """Whether an operation came to its end, as far as that is remembered."""
+        return operation in self._ended
 
     # -- what the server asks, and what becomes of it
 

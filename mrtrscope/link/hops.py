@@ -31,45 +31,13 @@ from mrtrscope.link.facts import A2A, AMBIGUOUS, EXACT, INFERRED, MRTR_METHODS, 
 from mrtrscope.link.gateways import Gateways
 from mrtrscope.link.longs import facts
 from mrtrscope.link.memory import digest
+from mrtrscope.link.shares import SHARES, Share, Shares
 from mrtrscope.wire.events import ABSENT, Message
 
 IN_FLIGHT = 512  # calls in flight that are looked at
-SHARES = 1024  # operations whose hops may still change
 MARKS, CANDIDATES = 64, 64
 QUESTION, STATE, RESULT = "question", "state", "result"
 PREFIX_ENDS = frozenset("_-./:")
-
-
-class Share:
-    """An operation that is, or may be, the hop of another.
-
-    operation    itself                     exchange    its first exchange
-    marks        what its server said, as digests of questions, states and results
-    candidates   keys of the host's operations it may belong to; `to` the one it does, "" while none is chosen
-    evidence     why they are candidates    grade       of the join
-    proof        it takes more than equal arguments       over   it came to its end
-    own          its caller was seen to call of his own accord: an equal result proves nothing
-    ask, asked   key of a result that asks for input and was not taken up, "" for none, and when it came
-    instant      how many such results in a row were taken up at once, and the host was not asked
-    waiting      questions in the old way that have no answer: key -> when
-    late         key of one of them that had none when the call was over, though the host was asked it
-    """
-
-    __slots__ = (
-        "ask", "asked", "candidates", "evidence", "exchange", "grade", "instant", "late", "marks", "operation", "over",
-        "own", "proof", "to", "waiting",
-    )  # fmt: skip
-
-    def __init__(self, exchange: Exchange) -> None:
-        self.exchange = exchange
-        self.operation: Operation = exchange.operation
-        self.marks: list[str] = []
-        self.candidates: list[str] = []
-        self.evidence: list[str] = []
-        self.waiting: dict[str, int] = {}
-        self.grade = self.to = self.ask = self.late = ""
-        self.proof = self.over = self.own = False
-        self.asked = self.instant = 0
 
 
 class Hops:
@@ -77,7 +45,7 @@ class Hops:
 
     def __init__(self) -> None:
         self._flying: OrderedDict[str, Exchange] = OrderedDict()
-        self._shares: OrderedDict[str, Share] = OrderedDict()  # by key of the upstream operation
+        self._shares = Shares()
         self._channels: dict[str, bool] = {}
         self._hosts: OrderedDict[str, bool] = OrderedDict()  # who made calls that belong to nobody else's
         self._ways: dict[
@@ -132,7 +100,7 @@ class Hops:
 
     def ended(self, exchange: Exchange) -> list[Exchange]:
         """A client's request was answered, or will not be; returns the exchanges whose operations are told anew."""
-        if self._flying.pop(exchange.key, None) is None and exchange.operation.key not in self._shares:
+        if self._flying.pop(exchange.key, None) is None and self._shares.get(exchange.operation.key) is None:
             return []
         answer, operation = exchange.answer, exchange.operation
         said = _said(answer) if answer is not None and self._shares else []
@@ -142,10 +110,12 @@ class Hops:
                 _mark(share, mark)
             share.over = operation.outcome != "open"
             self.gateways.upstream(exchange, share)
+            if share.over and self.gateways.is_over(share.to):
+                self._shares.drop(share)
         found = self._proved(exchange, said) if self._shares else []
         self.gateways.downstream(exchange)
         if operation.outcome != "open":
-            found += self.gateways.over(exchange, self._of(operation.key))
+            found += self.gateways.over(exchange, self._shares.of(operation.key))
             found += self._closed(operation.key)
         return found
 
@@ -153,10 +123,7 @@ class Hops:
         """Nobody goes on with an operation whose client was asked something; returns as `ended` does."""
         if operation.outcome == "open":
             return []
-        return self.gateways.left(operation.key, t, self._of(operation.key))
-
-    def _of(self, host: str) -> list[Share]:
-        return [share for share in self._shares.values() if share.to == host]
+        return self.gateways.left(operation.key, t, self._shares.of(operation.key))
 
     # -- joining
 
@@ -188,14 +155,12 @@ class Hops:
         named = bool(info) and any(e.client.info == info for e in calls)
         share.own = not traced and _who(exchange) in self._hosts
         share.proof = not traced and (named or share.own)
-        self._shares[exchange.operation.key] = share
-        if len(self._shares) > SHARES:
-            self._shares.popitem(last=False)
+        self._shares.add(share)
         if len(share.candidates) == 1 and not share.proof:
             proven = traced and A2A not in (exchange.era, calls[0].era)
             share.to, share.grade = share.candidates[0], EXACT if proven else INFERRED
-            self.gateways.front(calls[0].request.channel)
             if traced and len(self._ways) < SHARES:
+                self.gateways.front(calls[0].request.channel)
                 self._ways[calls[0].request.channel, channel] = True
         else:
             share.grade = AMBIGUOUS
@@ -215,8 +180,8 @@ class Hops:
         if not new.to or new.grade == EXACT:
             return []
         channel, told, who = new.operation.channel, [], _who(new.exchange)
-        for share in self._shares.values():
-            if share is new or share.to != new.to or share.operation.channel != channel:
+        for share in self._shares.of(new.to):
+            if share is new or share.operation.channel != channel:
                 continue
             another = _who(share.exchange) != who
             if share.grade == EXACT or RESULT in share.evidence:
@@ -232,7 +197,7 @@ class Hops:
         """A host's call was told something: whose word was it?"""
         host, told = exchange.operation.key, []
         for mark in said:
-            having = [s for s in self._shares.values() if host in s.candidates and mark in s.marks]
+            having = [s for s in self._shares.may_be_of(host) if mark in s.marks]
             if len(having) != 1:
                 continue
             (share,) = having
@@ -254,17 +219,18 @@ class Hops:
     def _closed(self, host: str) -> list[Exchange]:
         """A host's call came to its end: a call that still goes on is none of its hops."""
         told = []
-        for key, share in list(self._shares.items()):
-            if host not in share.candidates:
-                continue
-            if not share.over and share.grade == AMBIGUOUS and len(share.candidates) > 1:
-                share.candidates.remove(host)
+        for share in self._shares.may_be_of(host):
+            if share.to == host:
+                if share.over:
+                    self._shares.drop(share)
+            elif not share.over and share.grade == AMBIGUOUS and len(share.candidates) > 1:
+                self._shares.rule_out(share, host)
                 if len(share.candidates) == 1 and not share.proof:
                     share.to, share.grade = share.candidates[0], INFERRED
                 _tell(share)
                 told.append(share.exchange)
-            elif share.to == host and share.over:
-                del self._shares[key]  # nothing more can be learned of it
+            elif all(map(self.gateways.is_over, share.candidates)):
+                self._shares.drop(share)
         return told
 
 

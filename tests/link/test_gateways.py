@@ -121,11 +121,12 @@ def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gateways, "WAITING", 2)
     w = World()
     for n in range(20):
-        host = call(w, f"host{n}", {"n": n})
-        up = call(w, f"up{n}", {"n": n})
+        trace = f"00-{n + 1:032x}-{'1' * 16}-01"
+        host, up = (call(w, f"{side}{n}", {"n": n}, trace=trace) for side in ("host", "up"))
         for id in range(4):
             question(w, id, w.t / 1e6 + 0.01, channel=f"up{n}", process=f"up{n}")
-        assert len(w.linker.hops._shares[up.key].waiting) == 2
+        share = w.linker.hops._shares.get(up.key)
+        assert share is not None and len(share.waiting) == 2
         answer(w, host, text("x"))
     kept = w.linker.hops.gateways
     assert (len(kept._ended), len(kept._asked), len(kept._fronts)) == (8, 8, 4)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mrtrscope import snapshot
-from mrtrscope.link import hops
+from mrtrscope.link import hops, shares
 from mrtrscope.link.facts import Exchange
 
 from .gateway_traffic import Gateway
@@ -200,7 +200,7 @@ def test_a_call_that_outlives_another_is_not_its_hop() -> None:
 
 
 def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hops, "SHARES", 8)
+    monkeypatch.setattr(shares, "SHARES", 8)
     monkeypatch.setattr(hops, "IN_FLIGHT", 8)
     w = World()
     for n in range(30):
