@@ -75,7 +75,8 @@ class Strangers:
         return [ask for ask in map(self._retries.ask, reversed(keys)) if ask is not None]
 
     def twin(self, exchange: Exchange) -> str:
-        """Key of another retry of this client and target that accepted the very same just now; "" when none did."""
+        """Key of a retry of another call of this client and target that accepted the very same just now, when this
+        question was open too; "" when none did."""
         ask = exchange.link.ask if exchange.link is not None else None
         said = _accepted(exchange.answers)
         if ask is None or not said:
@@ -85,10 +86,10 @@ class Strangers:
         for t, peer, method, target, other, taken, key in reversed(self._recent):
             if exchange.t - t > AT_ONCE:
                 break
-            if (peer, method, target, other) == mine and taken != ask.key:
+            if (peer, method, target, other) == mine and taken != ask.operation and ask.t <= t:
                 found = key
                 break
-        self._recent.append((exchange.t, *mine, ask.key, exchange.key))
+        self._recent.append((exchange.t, *mine, ask.operation, exchange.key))
         return found
 
 
