@@ -36,7 +36,7 @@ def uri_fault(text: str) -> str:
     if not _SCHEME.match(text):
         return "has no scheme"
     if _URI.fullmatch(text):
-        if re.match(r"[A-Za-z]:[\\/]?", text) and len(text.partition(":")[0]) == 1:
+        if re.match(r"[A-Za-z]:/(?!/)", text):
             return "is a file path: one letter is no scheme"
         return ""
     if re.match(r"[A-Za-z]:\\", text):

@@ -23,6 +23,8 @@ from mrtrscope.rules.urls import near, url_fault
         ("http://[::1]:80/", ""),
         ("C:\\data\\a.txt", "is a file path, not a URI"),
         ("C:/data/a.txt", "is a file path: one letter is no scheme"),
+        ("m://plain", ""),
+        ("x:y", ""),
         ("/srv/a.txt", "has no scheme"),
         ("", "has no scheme"),
         ("file:///a b", "has white space"),
