@@ -7,6 +7,7 @@ is what was judged, decompressed and put together by the same code.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
@@ -17,8 +18,11 @@ from mrtrscope.journal import Header, NotAJournal, Reader, read_header
 from mrtrscope.store.reader import Store
 from mrtrscope.store.rows import EDITED_MARK
 from mrtrscope.store.values import number
+from mrtrscope.wire import jsonrpc
 from mrtrscope.wire.events import EDITED, Event, Signal
 from mrtrscope.wire.reader import Reader as Wire
+
+FEW = 200  # messages for which pydantic's parser is not worth loading
 
 
 class Wanted:
@@ -144,6 +148,15 @@ def _pick(
     wire = Wire()
     for name, header in headers.items():
         wire.source(name, header)
+    with jsonrpc.few() if len(wanted) <= FEW else contextlib.nullcontext():
+        _feed(wire, frames, fits, missing, found)
+    return found
+
+
+def _feed(
+    wire: Wire, frames: Iterator[Frame], fits: Callable[[Frame], bool], missing: dict[str, Wanted],
+    found: dict[str, Event],
+) -> None:  # fmt: skip
     waiting: set[str] = set()
     for frame in frames:
         if fits(frame):
@@ -158,4 +171,3 @@ def _pick(
                     waiting -= set(event.detail["keys"])
             if not missing and not waiting:
                 break
-    return found

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from pydantic_core import from_json
-
 from mrtrscope.frames import Frame
 from mrtrscope.wire.cutter import KEPT, Origin, Place, Spot, Text, non_message, read, signal
 from mrtrscope.wire.events import EDITED, GAP, LANE_END, OPENED, STDERR, Message, NonMessage, Signal
@@ -21,12 +19,9 @@ Made = list[Message | NonMessage | Signal]
 def detail_of(data: bytes) -> dict[str, Any]:
     """The JSON object that a frame of the recorder carries; {} when it carries none."""
     try:
-        value = from_json(data)
-    except ValueError:  # or a lone surrogate, which this parser does not take
-        try:
-            value = json.loads(data)
-        except (ValueError, RecursionError):
-            return {}
+        value = json.loads(data)
+    except (ValueError, RecursionError):
+        return {}
     return value if type(value) is dict else {}
 
 
