@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from jsonschema.protocols import Validator
 
 STEPS, WEIGHT = 20_000, 50_000_000  # steps of one evaluation; characters that failing steps may print in all
-TRIES = 1_000_000  # how often a regular expression may have to look at a character
+TRIES = 1_000_000  # how often the regular expressions of one evaluation may have to look at a character
 FAULTS = 8
 KEPT = 512
 WIDE = 2000  # members of an object, entries of an array that is looked at for equal ones
@@ -159,12 +159,13 @@ class _Unsure(Exception):
 
 class _Steps:
     left = 0
+    tries = 0
 
 
 def _evaluate(validator: Validator, value: Any, size: int) -> list[Fault] | None:
     from referencing.exceptions import Unresolvable
 
-    _Steps.left = min(STEPS, WEIGHT // max(size, 1))
+    _Steps.left, _Steps.tries = min(STEPS, WEIGHT // max(size, 1)), TRIES
     try:
         errors = list(islice(validator.iter_errors(value), FAULTS))
     except (_Unsure, RecursionError, Unresolvable, re.error):
@@ -235,8 +236,8 @@ def _not_here(check: Any) -> Any:
 
 def _pattern(check: Any) -> Any:
     def guarded(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[Any]:
-        if type(instance) is str and not _quick_to_match(value, instance):
-            raise _Unsure
+        if type(instance) is str:
+            _try_out(value, instance)
         yield from check(validator, value, instance, schema)
 
     return guarded
@@ -248,8 +249,9 @@ def _pattern_properties(check: Any) -> Any:
             longest = max(instance, key=len, default="")
             patterns = schema.get("patternProperties")
             for pattern in patterns if type(patterns) is dict else ():
-                if len(instance) > WIDE or not _quick_to_match(pattern, longest):
+                if len(instance) > WIDE:
                     raise _Unsure
+                _try_out(pattern, longest, len(instance))
         yield from check(validator, value, instance, schema)
 
     return guarded
@@ -288,27 +290,46 @@ _GUARDS: dict[str, Callable[[Any], Any]] = {
 _ATOM = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\(\?:|\(|\)|[*+?]\??|\{(\d*)(,?)(\d*)\}\??|.", re.S)
 
 
-def _quick_to_match(pattern: Any, subject: str) -> bool:
-    """Whether a search with this pattern certainly ends soon.
+def _try_out(pattern: Any, subject: str, times: int = 1) -> None:
+    """Take what searching for a pattern may cost from what an evaluation has left for it."""
+    cost = _tries(pattern, subject)
+    if cost is None or cost * times > _Steps.tries:
+        raise _Unsure
+    _Steps.tries -= cost * times
+
+
+def _tries(pattern: Any, subject: str) -> int | None:
+    """How often a search with this pattern may have to try, at most; None when that is not bounded.
 
     No look-around, no back-references, no repeated groups: what is left takes at most a polynomial number of tries,
-    whose degree is the number of repetitions.
+    whose degree is the number of repetitions, times the ways in which options and alternatives can be combined.
     """
     if type(pattern) is not str or len(pattern) > 500 or subject.endswith("\n"):
-        return False
-    repeats, before = 0 if pattern.startswith("^") else 1, ""
+        return None
+    repeats, ways, before = 0, 1, ""
+    branches = [1]  # of the open groups, the pattern itself first
     for found in _ATOM.finditer(pattern):
         atom = found.group()
         if atom[0] == "\\" and (atom[1:].isdigit() or atom[1:] in "kpPgbB"):
-            return False
+            return None
         if atom in ("(?", "(?:") and not pattern.startswith("(?:", found.start()):
-            return False
+            return None
         if atom == "(" and pattern.startswith("(?", found.start()):
-            return False
+            return None
         if atom[0] in "*+" or (atom[0] == "{" and found.group(2) is not None):
             if before == ")":
-                return False
+                return None
             once = atom[0] == "{" and not found.group(2)
             repeats += not once
+        elif atom[0] == "?":
+            ways *= 2
+        elif atom in ("(", "(?:"):
+            branches.append(1)
+        elif atom == "|":
+            branches[-1] += 1
+        elif atom == ")" and len(branches) > 1:
+            ways *= branches.pop()
         before = atom
-    return bool(max(len(subject), 2) ** repeats <= TRIES)
+    if not pattern.startswith("^") or branches[0] > 1:
+        repeats += 1  # where it begins
+    return int(max(len(subject), 2) ** repeats * ways * math.prod(branches))

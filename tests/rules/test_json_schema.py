@@ -114,6 +114,12 @@ MANY = {str(n): n for n in range(200_000)}
         ({"pattern": "^(a+)+$"}, "a" * 40 + "!", 50),
         ({"pattern": "(a|a)*$"}, "a" * 40 + "!", 50),
         ({"pattern": "a*a*a*a*a*b"}, "a" * 5000, 5000),
+        ({"pattern": "^" + "a?" * 60 + "a" * 60 + "$"}, "a" * 59 + "!", 60),
+        ({"pattern": "^" + "(a|a)" * 60 + "$"}, "a" * 60 + "!", 60),
+        ({"pattern": "^" + "(?:a?|b)" * 40 + "c"}, "a" * 40, 40),
+        ({"pattern": "^z|a*a*b"}, "a" * 900, 900),
+        ({"items": {"pattern": "^a*a*b"}}, ["a" * 900] * 2000, 1_800_000),
+        ({"patternProperties": {"^a*a*b": {}}}, {"a" * n: n for n in range(900)}, 405_000),
         ({"patternProperties": {"^(a+)+$": {}}, "additionalProperties": False}, {"a" * 40 + "!": 1}, 50),
         ({"anyOf": [{"type": "integer"}] * 100_000}, "x" * 1000, 1000),
         ({"type": "object", "additionalProperties": False}, MANY, 2_000_000),
@@ -139,6 +145,20 @@ def test_what_is_hostile_or_no_schema_ends_soon_and_is_not_told(schema: Any, val
     found = Schema(schema).faults(value, size)
     assert time.perf_counter() - started < SECONDS
     assert found is None
+
+
+@pytest.mark.parametrize(
+    ("pattern", "fits", "not_so"),
+    [
+        ("^(mon|tue|wed|thu|fri|sat|sun)(day)?$", "friday", "holiday"),
+        ("^[A-Z]{2}[0-9]?$", "NO7", "no7"),
+        (r"^[^@]+@[^@]+\.[a-z]+$", "a@b.no", "a at b"),
+    ],
+)
+def test_an_ordinary_pattern_is_tried(pattern: str, fits: str, not_so: str) -> None:
+    schema = Schema({"type": "array", "items": {"type": "string", "pattern": pattern}})
+    assert schema.faults([fits] * 50, 800) == []
+    assert [fault.saw for fault in schema.faults([fits, not_so], 20) or []] == [not_so]
 
 
 def test_depth_is_no_exception() -> None:
