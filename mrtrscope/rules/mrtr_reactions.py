@@ -140,8 +140,9 @@ def refuses_a_bare_answer(answer: Message, ctx: Context) -> Iterator[Finding]:
     """Answers that the schema allows are refused for their shape.
 
     Why it matters: a client that does as it should cannot use this server.
-    Cannot tell: a form's content may rightly be refused by its schema, so an answer with content counts only when
-    the error asks for an envelope or a resultType; a refusal that speaks of the state is none of the shape.
+    Cannot tell: a form's content may rightly be refused by its schema, and a call that its user declined has to end
+    somehow, so such answers count only when the error asks for an envelope or a resultType; a refusal that speaks of
+    the state is none of the shape.
     """
     ask = taken_up(ctx)
     if (
@@ -160,7 +161,7 @@ def refuses_a_bare_answer(answer: Message, ctx: Context) -> Iterator[Finding]:
     named = _ABOUT_ANSWERS.search(text) or any(_names(text, key) for key in ask.questions)
     asks_for_more = _MORE_THAN_DUE.search(text) is not None
     if named and (
-        asks_for_more or not (said.about_the_state(answer) or any(map(_has_content, _answered(ctx))))
+        asks_for_more or not (said.about_the_state(answer) or any(map(_may_be_refused, _answered(ctx))))
     ):
         yield ctx.finding(
             answer,
@@ -247,8 +248,10 @@ def _all_sound(ask: Ask, ctx: Context) -> bool:
     return len(sound) == len(ask.questions)
 
 
-def _has_content(answer: Answer) -> bool:
-    """A form that was filled in: its content may be refused by the schema that was asked for."""
+def _may_be_refused(answer: Answer) -> bool:
+    """A form that was filled in, whose content its schema may refuse; or the user agreed to nothing."""
+    if refused(answer.question.method, answer.value):
+        return True
     form = answer.question.method == ELICITATION and elicitation_mode(answer.question.params) == "form"
     return form and answer.value.get("action") == "accept"
 
