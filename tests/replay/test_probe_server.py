@@ -75,7 +75,7 @@ def purchase(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 def probe(capture: Path, into: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    return mrtrscope("probe", "server", capture, "--capture", into, *options, timeout=110)
+    return mrtrscope("probe", "server", capture, "--capture", into, *options, timeout=280)
 
 
 def op_of(capture: Path, target: str) -> str:
@@ -91,6 +91,7 @@ def verdicts(done: subprocess.CompletedProcess[str]) -> dict[str, str]:
 
 
 @pytest.mark.live
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     ("mode", "expected"), [("sealed", SEALED), ("plain", PLAIN), ("loose", LOOSE), ("right", RIGHT)]
 )
@@ -103,6 +104,7 @@ def test_what_a_server_on_stdio_keeps(
 
 
 @pytest.mark.live
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     ("mode", "expected"),
     [

@@ -13,7 +13,7 @@ from mrtrscope.replay.ways import BROKEN, HTTP, KEPT, NOT_MADE, UNSURE, WAYS
 from tests.conftest import ROOT, SAMPLES, mrtrscope, need, npm
 from tests.replay.world import serve_command, served
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.timeout(300)]
 
 VERSION = "2.4.0"
 CALLS = [
@@ -45,7 +45,7 @@ def packages(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def probed(into: Path, client: list[str], where: str, *options: str) -> dict[str, dict[str, Any]]:
     argv = ["probe", "client", "--capture", into, "--format", "json", *options, "--", *client, where]
-    done = mrtrscope(*argv, timeout=115)
+    done = mrtrscope(*argv, timeout=280)
     assert done.returncode in (0, 1), done.stderr
     return {row["way"]: row for row in json.loads(done.stdout)["ways"]}
 
