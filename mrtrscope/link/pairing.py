@@ -188,10 +188,13 @@ class Pending:
 
 
 def end_of(http: HttpExchange) -> str:
-    """What the end of an HTTP exchange is to a request on it that got no message for an answer."""
+    """What the end of an HTTP exchange is to a request on it that got no message for an answer.
+
+    `facts["left"]`: the client had closed its side of the connection before the server did.
+    """
     if http.status is not None and http.status >= 400:
         return ERROR
-    if http.closed_by == "client":
+    if http.closed_by == "client" or "left" in http.facts:
         return CANCEL
     kind = (http.response_header("content-type") or "").lower()
     whole = http.status is not None and not http.error and http.closed_by != "upstream" and not http.cut

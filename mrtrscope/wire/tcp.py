@@ -146,10 +146,16 @@ class Connection:
         for flow in over:
             if flow.exchange.method or flow.answered:
                 why = "" if flow.answered and side.reader.state == OPAQUE and not error else error or _CLOSED
+                self._left(flow, why)
                 yield from flow.end(
                     frame.t, frame.offset, part, self.server.ended, why, last=other.ended != ""
                 )
                 part += 2
+
+    def _left(self, flow: Flow, error: str) -> None:
+        """An answer is not complete, and its client had closed its side before: mostly it had stopped waiting."""
+        if error and self.client.ended == "client":
+            flow.exchange.facts["left"] = True
 
     # -- pieces -------------------------------------------------------------------------------------------------------
 
@@ -228,6 +234,7 @@ class Connection:
         by, error = how
         if at is not None:
             error = error or ("" if piece.whole else _CLOSED)
+            self._left(flow, error)
             yield from flow.end(t, at.offset, part, by or "open", error)
         else:
             body = flow.answer_body

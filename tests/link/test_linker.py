@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from mrtrscope.link.facts import Exchange
-from mrtrscope.link.pairing import NEXT, RECENT
-from mrtrscope.wire.events import EXIT, GAP, LANE_END, Message, Signal
+from mrtrscope.link.pairing import CANCEL, CUT, NEXT, RECENT, end_of
+from mrtrscope.wire.events import EXIT, GAP, LANE_END, HttpExchange, Message, Peer, Signal
 
 from .world import World, accept
 
@@ -194,6 +194,14 @@ def test_asked_stays_open_while_its_client_is_silent() -> None:
     w.ask(1, "ok", state="s", at=2)
     w.call(2, at=300, process="q")
     assert list(w.linker.operations.present(w.t).values()) == ["open", "open"]
+
+
+@pytest.mark.parametrize(("left", "end"), [(False, CUT), (True, CANCEL)])
+def test_a_request_whose_client_left_first_is_cancelled(left: bool, end: str) -> None:
+    http = HttpExchange("j:1", 1, Peer("j:0", "http"), "http://s.test/mcp", 0)
+    http.status, http.closed_by, http.error = None, "server", "closed before the answer was complete"
+    http.facts |= {"left": True} if left else {}
+    assert end_of(http) == end
 
 
 def test_times_of_an_operation_add_up() -> None:

@@ -174,6 +174,14 @@ def test_a_half_closed_connection_still_gets_its_answer() -> None:
     assert [(h.closed_by, h.error) for h in ended(events)] == [("server", "")]
 
 
+@pytest.mark.parametrize("sent", [b"", STREAM + b"5\r\ndata:", answer(b"{}")[:-1]])
+def test_whoever_closed_first_had_left(sent: bytes) -> None:
+    for ends, left in ((("1c", "1s"), True), (("1s", "1c"), False)):
+        closing: list[Step] = [(lane, END, {"by": "client" if lane == "1c" else "server"}) for lane in ends]
+        events = relay(*data("1c", post(rpc(1))), *(data("1s", sent) if sent else []), *closing)
+        assert ["left" in h.facts for h in ended(events)] == [left]
+
+
 def test_an_aborted_request() -> None:
     events = relay(
         *data("1c", post(rpc(1))[:-5]), ("1c", END, {"by": "client"}), ("1s", END, {"by": "client"})
