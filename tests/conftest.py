@@ -5,6 +5,7 @@ Import the helpers with ``from tests.conftest import SHARED, need, wait_until``;
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import shutil
@@ -29,6 +30,9 @@ SAMPLES = ROOT / "captures"
 _BESIDE = ROOT.parent / "shared"
 SHARED: Path | None = _BESIDE if (_BESIDE / "spec" / "rules.yaml").is_file() else None
 """The large material beside the repository, None where there is none. Tests reading it are marked `shared`."""
+
+LIMIT = 90.0
+"""Seconds after which what was awaited is taken not to come: long, as the machine may have much else to do."""
 
 IN_CI = os.environ.get("CI", "") not in ("", "0", "false")
 
@@ -59,7 +63,7 @@ def npm(file: str, reason: str) -> Path:
     )
 
 
-def wait_until[T](condition: Callable[[], T], timeout: float = 10.0, why: str = "") -> T:
+def wait_until[T](condition: Callable[[], T], timeout: float = LIMIT, why: str = "") -> T:
     """Ask until the answer is true, and return it; AssertionError after `timeout` seconds."""
     end = time.monotonic() + timeout
     while not (answer := condition()):
@@ -68,11 +72,19 @@ def wait_until[T](condition: Callable[[], T], timeout: float = 10.0, why: str = 
     return answer
 
 
+_ports = itertools.count(os.getpid() * 37)
+
+
 def free_port() -> int:
-    """A loopback port that nobody listens on right now; a program that can listen on port 0 should."""
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return int(s.getsockname()[1])
+    """A loopback port that nobody listens on right now; a program that can listen on port 0 should.
+
+    None of those that the kernel gives to whoever asks for any port, so that it stays free until it is used.
+    """
+    for n in _ports:
+        with socket.socket() as s, contextlib.suppress(OSError):
+            s.bind(("127.0.0.1", 20_000 + n % 12_000))
+            return int(s.getsockname()[1])
+    raise AssertionError("not reached")
 
 
 def listening(port: int, host: str = "127.0.0.1") -> bool:
@@ -85,7 +97,7 @@ def listening(port: int, host: str = "127.0.0.1") -> bool:
 
 
 def mrtrscope(
-    *args: str | Path, input: str | None = None, timeout: float = 60, **env: str
+    *args: str | Path, input: str | None = None, timeout: float = LIMIT, **env: str
 ) -> subprocess.CompletedProcess[str]:
     """Run the command line in a process of its own, as a user would; keywords are environment variables."""
     return subprocess.run(
@@ -113,6 +125,9 @@ def private_state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.
     return home
 
 
+GRACE = 30.0
+"""Seconds in which a process that was told to end, or lost its peer, may still be there."""
+
 _TOKEN = "MRTRSCOPE_TEST_TOKEN"
 
 
@@ -137,7 +152,7 @@ def _running(process: psutil.Process) -> bool:
 
 @pytest.fixture
 def no_survivors(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], list[str]]]:
-    """Nothing that the test started may outlive it; a grace of five seconds for what is about to end.
+    """Nothing that the test started may outlive it; what is about to end has a grace.
 
     Called, it says what is running now, one line a process. Tests marked `live` get it without asking.
     """
@@ -158,7 +173,7 @@ def no_survivors(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], list[
         return lines
 
     yield named
-    end = time.monotonic() + 5
+    end = time.monotonic() + GRACE
     while running() and time.monotonic() < end:
         time.sleep(0.01)
     left = named()

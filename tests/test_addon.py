@@ -17,7 +17,7 @@ import brotli
 import psutil
 import pytest
 
-from tests.conftest import free_port, wait_until
+from tests.conftest import LIMIT, free_port, wait_until
 from tests.peers.mitm import Mitm
 from tests.peers.raw_http import (
     STREAM,
@@ -108,7 +108,7 @@ def test_an_event_passes_while_the_stream_is_open(server: Server, mitm: Mitm) ->
 
     def stream(connection: Connection, request: Request) -> None:
         connection.sock.sendall(STREAM + chunk(b"data: 1\n\n"))
-        assert go_on.wait(20)
+        assert go_on.wait(LIMIT)
         connection.sock.sendall(chunk(b"data: 2\n\n") + b"0\r\n\r\n")
 
     server.answers[b"/open"] = stream
@@ -243,7 +243,7 @@ def test_a_client_that_leaves_the_stream(server: Server, mitm: Mitm) -> None:
     with Client(mitm.port) as client:
         client.sock.sendall(request("/left", b"{}"))
         client.until(b"data: 1\n\n")
-    assert gone.wait(20)
+    assert gone.wait(LIMIT)
     kept = mitm.exchange("/left")
     assert kept.kinds("a") == ["head", "data", "end"]
     assert kept.json("a", "end")["by"] == "client"
@@ -254,7 +254,7 @@ def test_a_client_that_leaves_the_stream(server: Server, mitm: Mitm) -> None:
 def test_a_server_that_cuts_the_stream(server: Server, mitm: Mitm, how: str) -> None:
     def stream(connection: Connection, request: Request) -> None:
         connection.sock.sendall(STREAM + chunk(b"data: 1\n\n"))
-        seen.wait(20)
+        seen.wait(LIMIT)
         connection.reset() if how == "reset" else connection.sock.close()
 
     seen = threading.Event()
@@ -472,7 +472,7 @@ def test_what_is_under_way_ends_with_mitmproxy(server: Server, tmp_path: Path) -
 
     def stream(connection: Connection, request: Request) -> None:
         connection.sock.sendall(STREAM + chunk(b"data: 1\n\n"))
-        release.wait(20)
+        release.wait(LIMIT)
 
     server.answers[b"/running"] = stream
     with (

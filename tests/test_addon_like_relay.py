@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import mrtrscope, wait_until
+from tests.conftest import LIMIT, mrtrscope, wait_until
 from tests.peers.mitm import Mitm
 from tests.peers.raw_http import STREAM, Client, Connection, Request, Server, chunk, request
 
@@ -118,7 +118,7 @@ def relay(folder: Path, target: int) -> Iterator[int]:
         yield int(said.group(1))
     finally:
         process.send_signal(signal.SIGINT)
-        process.wait(20)
+        process.wait(LIMIT)
 
 
 ASIDE = {"t", "key", "frames", "source", "client", "times", "http", "exchange_key", "id_key"}

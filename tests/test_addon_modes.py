@@ -14,7 +14,7 @@ import pytest
 
 from mrtrscope import via
 from mrtrscope.tap_stdio import VIA_SUFFIX, channel_of
-from tests.conftest import wait_until
+from tests.conftest import LIMIT, wait_until
 from tests.peers import h2_peer
 from tests.peers.mitm import ADDON, Mitm
 from tests.peers.raw_http import STREAM, Client, Server, chunk, fixed, raw, request
@@ -44,7 +44,7 @@ def trusting(ca: Path) -> list[str]:
 
 def tunnel(mitm: Mitm, port: int, trust: ssl.SSLContext) -> Client:
     """Through CONNECT, then TLS with whoever answers as localhost."""
-    sock = socket.create_connection(("127.0.0.1", mitm.port), 20)
+    sock = socket.create_connection(("127.0.0.1", mitm.port), LIMIT)
     sock.sendall(f"CONNECT localhost:{port} HTTP/1.1\r\nHost: localhost:{port}\r\n\r\n".encode())
     answer = b""
     while not answer.endswith(b"\r\n\r\n"):
@@ -111,7 +111,7 @@ def test_http2_on_both_sides(ca: Path, tmp_path: Path) -> None:
         server.answers[b"/left"] = (HTTP2_STREAM, [EVENTS[0], None])
         mode = f"reverse:https://localhost:{server.port}"
         with Mitm(tmp_path, "--mode", mode, *trusting(ca)) as mitm:
-            sock = socket.create_connection(("127.0.0.1", mitm.port), 20)
+            sock = socket.create_connection(("127.0.0.1", mitm.port), LIMIT)
             trust = h2_peer.client_context(tmp_path / "conf", "h2")
             with h2_peer.Client(trust.wrap_socket(sock, server_hostname="localhost")) as client:
                 headers, body = client.until(client.send(asking(b"/mcp"), QUESTION))
@@ -146,7 +146,7 @@ def test_http2_on_both_sides(ca: Path, tmp_path: Path) -> None:
 
 def test_http2_in_front_of_http1(tls: Server, ca: Path, tmp_path: Path) -> None:
     with Mitm(tmp_path, "--mode", f"reverse:https://localhost:{tls.port}", *trusting(ca)) as mitm:
-        sock = socket.create_connection(("127.0.0.1", mitm.port), 20)
+        sock = socket.create_connection(("127.0.0.1", mitm.port), LIMIT)
         trust = h2_peer.client_context(tmp_path / "conf", "h2")
         with h2_peer.Client(trust.wrap_socket(sock, server_hostname="localhost")) as client:
             assert client.until(client.send(asking(b"/mcp"), QUESTION))[1] == ANSWER
@@ -172,8 +172,8 @@ def test_a_certificate_that_nobody_trusts_is_no_fault_of_the_server(tls: Server,
 
 def socks(port: int, target: int) -> socket.socket:
     """Connected through SOCKS5 to a port of this machine."""
-    sock = socket.create_connection(("127.0.0.1", port), 20)
-    sock.settimeout(20)
+    sock = socket.create_connection(("127.0.0.1", port), LIMIT)
+    sock.settimeout(LIMIT)
     sock.sendall(b"\x05\x01\x00")
     assert sock.recv(2) == b"\x05\x00"
     sock.sendall(b"\x05\x01\x00\x01\x7f\x00\x00\x01" + target.to_bytes(2, "big"))
@@ -199,7 +199,7 @@ def test_a_stdio_session_is_bytes(tmp_path: Path, first: bytes) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener, Mitm(tmp_path, *STDIO) as mitm:
         with socks(mitm.port, listener.getsockname()[1]) as host:
             child, _ = listener.accept()
-            child.settimeout(20)
+            child.settimeout(LIMIT)
             host.sendall(first)
             assert child.recv(len(first), socket.MSG_WAITALL) == first
             host.shutdown(socket.SHUT_WR)  # the host closes stdin; the child still has something to say
@@ -268,7 +268,7 @@ def test_both_sides_of_an_edit_of_a_stdio_session_are_kept(tmp_path: Path) -> No
     ):
         with socks(mitm.port, listener.getsockname()[1]) as host:
             child, _ = listener.accept()
-            child.settimeout(20)
+            child.settimeout(LIMIT)
             with child:
                 for line in (b"a secret\n", b"nothing\n"):
                     host.sendall(line)
@@ -287,7 +287,7 @@ def test_other_tcp_is_not_taken_for_a_stdio_session(tmp_path: Path) -> None:
         mode = f"reverse:tcp://127.0.0.1:{listener.getsockname()[1]}"
         with (
             Mitm(tmp_path, "--mode", mode) as mitm,
-            socket.create_connection(("127.0.0.1", mitm.port), 20) as host,
+            socket.create_connection(("127.0.0.1", mitm.port), LIMIT) as host,
         ):
             host.sendall(b"x\n")
             child, _ = listener.accept()

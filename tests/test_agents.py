@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import ROOT, mrtrscope
+from tests.conftest import LIMIT, ROOT, mrtrscope
 from tests.peers.environments import environment
 from tests.peers.mitm import Mitm
 from tests.peers.relayed import Relayed
@@ -40,7 +40,7 @@ def running(python: str, agent: str) -> Iterator[int]:
         assert process.stdout is not None
         yield int(process.stdout.readline())
         process.terminate()
-        process.wait(30)
+        process.wait(LIMIT)
 
 
 def outside() -> dict[str, str]:

@@ -24,7 +24,7 @@ from mrtrscope.analyse import Unreadable, bring_up_to_date
 from mrtrscope.journal import NO_FILE
 from mrtrscope.store.place import Lock, cache
 from tests.captures import append, call, content, journal, now, recorded
-from tests.conftest import mrtrscope, wait_until
+from tests.conftest import LIMIT, mrtrscope, wait_until
 
 
 def read(capture: Path, **options: Any) -> dict[str, Any]:
@@ -195,9 +195,6 @@ def test_a_file_that_changed_is_read_again(tmp_path: Path) -> None:
     assert [m["id"] for m in read(path)["messages"]] == [1]
     path.write_text(json.dumps(line) + "\n" + json.dumps(line | {"line": call(2).decode()}) + "\n")
     assert [m["id"] for m in read(path)["messages"]] == [1, 2]
-
-
-LIMIT = 60.0
 
 
 def follower(capture: Path, *options: str) -> subprocess.Popen[bytes]:

@@ -9,17 +9,14 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import ROOT, mrtrscope, wait_until
+from tests.conftest import LIMIT, ROOT, mrtrscope, wait_until
 
 DEMO = [sys.executable, "-m", "mrtrscope", "demo", "--capture"]
-SECONDS = 20  # what the demo may take; a test has the machine for itself less than a user does
-CROWDED = 2
 
 EXPECTED = {
     ("server/discover", None, 1): 1,
@@ -40,31 +37,29 @@ EXPECTED = {
 @pytest.fixture(scope="module")
 def shown(
     tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[tuple[Path, subprocess.CompletedProcess[str], float]]:
+) -> Iterator[tuple[Path, subprocess.CompletedProcess[str]]]:
     """The demo, run once for all tests that look at what it did."""
     capture = tmp_path_factory.mktemp("demo") / "capture"
-    start = time.monotonic()
     done = subprocess.run(
-        [*DEMO, str(capture)], capture_output=True, text=True, encoding="utf-8", timeout=100,
+        [*DEMO, str(capture)], capture_output=True, text=True, encoding="utf-8", timeout=LIMIT,
         env=os.environ | {"PYTHONPATH": str(ROOT)},
     )  # fmt: skip
-    yield capture, done, time.monotonic() - start
+    yield capture, done
 
 
-Shown = tuple[Path, subprocess.CompletedProcess[str], float]
+Shown = tuple[Path, subprocess.CompletedProcess[str]]
 
 
 @pytest.mark.live
-def test_it_ends_well_and_in_time(shown: Shown) -> None:
-    _, done, took = shown
+def test_it_ends_well(shown: Shown) -> None:
+    _, done = shown
     assert done.returncode == 0, done.stderr
-    assert took < SECONDS * CROWDED
     assert "Traceback" not in done.stderr
 
 
 @pytest.mark.live
 def test_it_prints_operations_findings_and_where_the_pictures_are(shown: Shown) -> None:
-    capture, done, _ = shown
+    capture, done = shown
     headings = re.findall(
         r"^(Operations|Findings|Capture|Pictures|Broken|Next|Report)", done.stdout, re.MULTILINE
     )
@@ -83,7 +78,7 @@ def test_it_prints_operations_findings_and_where_the_pictures_are(shown: Shown) 
 @pytest.mark.live
 @pytest.mark.parametrize("transport", ["stdio", "http"])
 def test_every_operation_of_the_client_is_one_line(shown: Shown, transport: str) -> None:
-    capture, _, _ = shown
+    capture, _ = shown
     mine = [o for o in operations(capture) if o["channel"].startswith("http") == (transport == "http")]
     counts: dict[tuple[str, str, int], int] = {}
     for operation in mine:
@@ -94,7 +89,7 @@ def test_every_operation_of_the_client_is_one_line(shown: Shown, transport: str)
 
 @pytest.mark.live
 def test_the_broken_client_is_caught_and_nobody_else_is(shown: Shown) -> None:
-    capture, _, _ = shown
+    capture, _ = shown
     found = json.loads(mrtrscope("check", capture, "--format", "json").stdout)["findings"]
     serious = sorted((f["rule"], f["party"]) for f in found if f["level"] != "info")
     broken = ["mrtr/all-keys-answered", "mrtr/new-request-id", "mrtr/state-echoed-verbatim"]
@@ -103,7 +98,7 @@ def test_the_broken_client_is_caught_and_nobody_else_is(shown: Shown) -> None:
 
 @pytest.mark.live
 def test_only_its_owner_can_read_what_it_left(shown: Shown) -> None:
-    capture, _, _ = shown
+    capture, _ = shown
     open_to_others = [path for path in [capture, *capture.rglob("*")] if path.stat().st_mode & 0o077]
     assert open_to_others == []
 
@@ -134,15 +129,16 @@ def test_interrupted_at_any_moment_it_leaves_nothing_running(
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,
+        env=os.environ | {"TMPDIR": str(tmp_path)},  # a killed one cannot clear away its own folder there
     ) as demo:
         try:
             demo.wait(moment)
         except subprocess.TimeoutExpired:
             demo.send_signal(number)
-        demo.communicate(timeout=20)
+        demo.communicate(timeout=LIMIT)
     print(f"seed {SEED}: {name} after {moment:.2f} s, exit code {demo.returncode}")
     assert demo.returncode in (0, 128 + number, -number)
-    wait_until(lambda: no_survivors() == [], 10, f"{name} after {moment:.2f} s")
+    wait_until(lambda: no_survivors() == [], why=f"{name} after {moment:.2f} s")
     journals = tmp_path / "capture" / "journals"
     if any(journals.glob("*.mrj")):
         done = mrtrscope("list", tmp_path / "capture")

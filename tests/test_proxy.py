@@ -17,7 +17,7 @@ import psutil
 import pytest
 
 from mrtrscope.cli.proxy import Address, CannotStart, addon_path, listen_address, target_url
-from tests.conftest import ROOT, free_port, mrtrscope, wait_until
+from tests.conftest import LIMIT, ROOT, free_port, mrtrscope, wait_until
 from tests.peers.mitm import Mitm
 from tests.peers.raw_http import STREAM, Client, Server, chunk, fixed, raw, request
 
@@ -292,7 +292,7 @@ class Web:
         }
 
     def _ask(self, method: str, path: str, body: Any = None) -> bytes:
-        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=20)
+        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=LIMIT)
         headers = self._headers | {"Content-Type": "application/json"}
         connection.request(method, path, None if body is None else json.dumps(body), headers)
         answer = connection.getresponse()
@@ -317,7 +317,7 @@ class Web:
                 return None
             return str(flow["id"])
 
-        return wait_until(waiting, 20, f"{path} is not held at its {part}") or ""
+        return wait_until(waiting, why=f"{path} is not held at its {part}") or ""
 
     def edit(self, ident: str, part: str, content: str) -> None:
         """Change what waits, and let it go."""
@@ -365,9 +365,9 @@ def test_what_the_analyser_finds_is_said_on_the_flows(server: Server, tmp_path: 
             client.ask(request("/mcp", call(1), *HEADERS))
             client.ask(request("/sse", call(2), *HEADERS))
             client.ask(request("/bad", call(3, "tools/call"), *HEADERS))
-        good = wait_until(lambda: (f := web.flow("/mcp")) and f["comment"] and f, 20)
+        good = wait_until(lambda: (f := web.flow("/mcp")) and f["comment"] and f)
         assert good["comment"].startswith("operation 1, round 1 of 1")
-        bad = wait_until(lambda: (f := web.flow("/bad")) and "finding" in f["comment"] and f, 20)
+        bad = wait_until(lambda: (f := web.flow("/bad")) and "finding" in f["comment"] and f)
         assert bad["comment"].startswith("operation 3, round 1 of 1")
         assert bad["marked"] == "❌"
         sse = web.flow("/sse")
@@ -380,9 +380,9 @@ def test_what_the_analyser_finds_is_said_on_the_flows(server: Server, tmp_path: 
 @pytest.mark.live
 def test_stdio_sessions_pass_through(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener, Mitm.proxy(tmp_path, "--stdio") as proxy:
-        sock = socket.create_connection(("127.0.0.1", proxy.port), 20)
+        sock = socket.create_connection(("127.0.0.1", proxy.port), LIMIT)
         with sock:
-            sock.settimeout(20)
+            sock.settimeout(LIMIT)
             sock.sendall(b"\x05\x01\x00")
             assert sock.recv(2) == b"\x05\x00"
             sock.sendall(b"\x05\x01\x00\x01\x7f\x00\x00\x01" + listener.getsockname()[1].to_bytes(2, "big"))

@@ -18,8 +18,8 @@ import pytest
 
 from mrtrscope.journal import read_capture, read_header
 from mrtrscope.relay import UsageError, parse
-from tests.conftest import free_port, mrtrscope, wait_until
-from tests.peers.relayed import LIMIT, Relayed, Tcp, echo, read_all, reset
+from tests.conftest import LIMIT, free_port, mrtrscope, wait_until
+from tests.peers.relayed import Relayed, Tcp, echo, read_all, reset
 
 pytestmark = pytest.mark.live
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mrtrscope import __version__
-from tests.conftest import ROOT
+from tests.conftest import LIMIT, ROOT
 
 pytestmark = pytest.mark.live
 
@@ -41,7 +41,7 @@ def loaded() -> set[str]:
         [sys.executable, "-c", "import os, sys; print(*sys.modules)"],
         capture_output=True,
         check=True,
-        timeout=30,
+        timeout=LIMIT,
     )
     return set(done.stdout.decode().split())
 
@@ -52,7 +52,7 @@ def test_what_is_loaded_when_the_first_byte_is_passed_on(tmp_path: Path) -> None
         input=b"ping\n",
         capture_output=True,
         check=True,
-        timeout=30,
+        timeout=LIMIT,
     )
     modules = set(done.stderr.decode().split())
     assert "mrtrscope.pipes" in modules
@@ -67,7 +67,7 @@ def test_nothing_slow_is_loaded_in_a_whole_session(tmp_path: Path) -> None:
     """As a host starts it, to the end; `-X importtime` tells every import."""
     done = subprocess.run(
         [sys.executable, "-X", "importtime", "-m", "mrtrscope", "wrap", "--capture", str(tmp_path), "--", "cat"],
-        input=b"x", capture_output=True, check=True, timeout=30,
+        input=b"x", capture_output=True, check=True, timeout=LIMIT,
     )  # fmt: skip
     assert done.stdout == b"x"
     told = {line.rpartition("|")[2].strip() for line in done.stderr.decode().splitlines() if "|" in line}
@@ -77,7 +77,9 @@ def test_nothing_slow_is_loaded_in_a_whole_session(tmp_path: Path) -> None:
 
 def test_the_server_is_started_before_what_carries_is_loaded() -> None:
     code = "import sys, mrtrscope.wrap; print(*(m for m in sys.modules if m.startswith('mrtrscope')))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, timeout=30, cwd=ROOT)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, check=True, timeout=LIMIT, cwd=ROOT
+    )
     assert set(done.stdout.decode().split()) == {"mrtrscope", "mrtrscope.child", "mrtrscope.wrap"}
 
 
@@ -85,7 +87,7 @@ def test_other_commands_go_to_the_command_line() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "mrtrscope", "--version"],
         capture_output=True,
-        timeout=60,
+        timeout=LIMIT,
         cwd=ROOT,
         encoding="utf-8",
     )

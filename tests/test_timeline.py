@@ -22,7 +22,7 @@ from mrtrscope.journal import follow, read_capture, read_header
 from mrtrscope.recorder import Journal, boot_id
 from mrtrscope.tail import WATERMARK
 from mrtrscope.timeline import CLOCKS, Timeline
-from tests.conftest import wait_until
+from tests.conftest import LIMIT, wait_until
 
 WALL = 1_790_000_000_000_000_000
 Times = list[int]
@@ -249,7 +249,7 @@ def test_following_gives_what_reading_gives(tmp_path: Path) -> None:
         first.start()
         for name in "bcd":
             write_one(name, 200)
-        first.join(30)
+        first.join(LIMIT)
         stop.set()
 
     writer = threading.Thread(target=write_all)
@@ -260,7 +260,7 @@ def test_following_gives_what_reading_gives(tmp_path: Path) -> None:
         )
         late = timeline.late
         positions = timeline.positions()
-    writer.join(30)
+    writer.join(LIMIT)
     assert late == ""
     assert frames == [(f.key, f.t) for f in read_capture(tmp_path)]
     assert len(frames) == 1200
@@ -268,43 +268,42 @@ def test_following_gives_what_reading_gives(tmp_path: Path) -> None:
         assert list(timeline.read()) == []
 
 
-def test_a_frame_is_given_out_soon(tmp_path: Path) -> None:
+def test_a_frame_is_given_out_once_others_had_time_to_come(tmp_path: Path) -> None:
     journal = Journal.create(str(tmp_path), "wrap", "x")
     done = threading.Event()
     frames = follow(tmp_path, None, done.is_set)
     assert next(frames) is None
-    journal.append("0i", "data", mono(), b"x")
-    began = time.monotonic()
+    written = mono()
+    journal.append("0i", "data", written, b"x")
     while (frame := next(frames)) is None:
-        assert time.monotonic() < began + 5
+        assert mono() < written + LIMIT * 1e9
     assert frame.data == b"x"
-    assert WATERMARK / 1e6 - 0.01 <= time.monotonic() - began < 1
+    assert mono() - written >= WATERMARK * 1000
     done.set()
     assert list(frames) == []
     journal.close()
 
 
-def test_an_idle_writer_does_not_hold_the_others_up_for_long(tmp_path: Path) -> None:
+def test_an_idle_writer_does_not_hold_the_others_up(tmp_path: Path) -> None:
     """Two journals of living processes and one of a dead one: none is waited for beyond the watermark."""
     code = f"from mrtrscope.recorder import Journal; Journal.create({str(tmp_path)!r}, 'wrap', 'd')"
-    subprocess.run([sys.executable, "-c", code], timeout=30, check=True)
+    subprocess.run([sys.executable, "-c", code], timeout=LIMIT, check=True)
     idle, busy = (Journal.create(str(tmp_path), "wrap", name) for name in ("idle", "busy"))
     stop, got = threading.Event(), []
 
     def read() -> None:
         for frame in follow(tmp_path, None, stop.is_set):
             if frame is not None:
-                got.append((frame.data, time.monotonic_ns() - int(frame.data)))  # noqa: PERF401 - the time is now
+                got.append(frame.data)  # noqa: PERF401 - one by one, as they come
 
     reader = threading.Thread(target=read)
     reader.start()
-    for _ in range(5):
-        now = mono()
-        busy.append("0i", "data", now, b"%d" % now)
-        wait_until(lambda: got and got[-1][0] == b"%d" % now, 5)  # noqa: B023
+    for n in range(5):
+        busy.append("0i", "data", mono(), b"%d" % n)
+        wait_until(lambda: got[-1:] == [b"%d" % n])  # noqa: B023
     stop.set()
-    reader.join(10)
-    assert all(delay < 1_000_000_000 for _, delay in got)
+    reader.join(LIMIT)
+    assert got == [b"%d" % n for n in range(5)]
     idle.close()
     busy.close()
 

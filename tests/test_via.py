@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from mrtrscope import via
-from tests.conftest import free_port, mrtrscope, wait_until
+from tests.conftest import LIMIT, free_port, mrtrscope, wait_until
 from tests.peers.mitm import Mitm
-from tests.peers.wrapped import LIMIT, Wrapped, gone
+from tests.peers.wrapped import Wrapped, gone
 
 pytestmark = pytest.mark.live
 

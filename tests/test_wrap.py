@@ -20,8 +20,8 @@ import pytest
 
 from mrtrscope import wrap
 from mrtrscope.journal import read_capture, read_header
-from tests.conftest import mrtrscope, wait_until
-from tests.peers.wrapped import LIMIT, WRAP, Wrapped, gone
+from tests.conftest import LIMIT, mrtrscope, wait_until
+from tests.peers.wrapped import WRAP, Wrapped, gone
 
 pytestmark = pytest.mark.live
 
@@ -146,10 +146,8 @@ def test_a_large_last_word_is_not_lost(tmp_path: Path) -> None:
 
 
 def test_a_grandchild_that_keeps_the_pipes_does_not_keep_us(tmp_path: Path) -> None:
-    with Wrapped(tmp_path, "sh", "-c", "sleep 60 & echo $!; exit 6") as it:
-        began = time.monotonic()
+    with Wrapped(tmp_path, "sh", "-c", "sleep 600 & echo $!; exit 6") as it:
         assert it.process.wait(LIMIT) == 6
-        assert time.monotonic() - began < 20
         os.kill(int(os.read(it.stdout, 100)), signal.SIGKILL)
 
 
@@ -164,7 +162,7 @@ def test_the_host_closes_our_output(tmp_path: Path) -> None:
 
 
 def test_the_child_closes_its_input(tmp_path: Path) -> None:
-    with Wrapped(tmp_path, "sh", "-c", "exec <&-; echo closed; exec sleep 60") as it:
+    with Wrapped(tmp_path, "sh", "-c", "exec <&-; echo closed; exec sleep 600") as it:
         assert os.read(it.stdout, 100) == b"closed\n"
 
         def refused() -> bool:
@@ -451,7 +449,7 @@ def test_the_host_is_killed(tmp_path: Path) -> None:
             ]
         )
         parent.kill()
-        wait_until(lambda: gone(wrapper) and gone(child), 30)
+        wait_until(lambda: gone(wrapper) and gone(child))
     assert json.loads(list(read_capture(tmp_path))[-1].data) == {"signal": signal.SIGKILL}
 
 
@@ -487,7 +485,7 @@ def test_killed_at_any_moment_only_what_was_in_hand_is_missing(tmp_path: Path, w
 def test_500_of_500_calls_are_on_disk_after_sigkill(tmp_path: Path) -> None:
     with Wrapped(tmp_path, *ECHO) as it:
         it.exchange(b'{"method":"tools/call"}\n' * 500)
-        wait_until(lambda: it.kept("0i").count(b"tools/call") == it.kept("0o").count(b"tools/call") == 500, 1)
+        wait_until(lambda: it.kept("0i").count(b"tools/call") == it.kept("0o").count(b"tools/call") == 500)
         it.end(signal.SIGKILL)
     assert it.kept("0i").count(b"tools/call") == it.kept("0o").count(b"tools/call") == 500
 

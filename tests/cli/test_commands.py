@@ -18,7 +18,7 @@ import pytest
 from mrtrscope import cli
 from mrtrscope.cli import VERBS, run
 from tests.captures import call, journal, recorded
-from tests.conftest import ROOT, SAMPLES, mrtrscope, wait_until
+from tests.conftest import LIMIT, ROOT, SAMPLES, mrtrscope, wait_until
 from tests.views.test_rows import finding
 
 # Verbs that go on until somebody ends them, or start what other tests look at.
@@ -191,7 +191,7 @@ def test_nobody_reading_to_the_end_is_no_error(tmp_path: Path) -> None:
             child.stdout.readline()
             child.stdout.close()
             assert child.stderr.read() == b""
-            assert child.wait(20) == 0
+            assert child.wait(LIMIT) == 0
 
 
 def test_ctrl_c_is_no_traceback(tmp_path: Path) -> None:
@@ -208,11 +208,11 @@ def test_ctrl_c_is_no_traceback(tmp_path: Path) -> None:
     said = waiting.stderr.readline()
     waiting.send_signal(signal.SIGINT)
     assert said.startswith(f"Waiting for process {holder.pid}, which analyses {tmp_path}; ".encode())
-    assert waiting.communicate(timeout=10)[1].strip() == b""
+    assert waiting.communicate(timeout=LIMIT)[1].strip() == b""
     assert waiting.returncode == 130
     os.kill(holder.pid, signal.SIGCONT)
     holder.terminate()
-    assert holder.wait(10) == 0
+    assert holder.wait(LIMIT) == 0
     made.close()
 
 

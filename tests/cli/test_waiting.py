@@ -14,7 +14,7 @@ import pytest
 from mrtrscope import analyse, analyser
 from mrtrscope.cli.waiting import Waiting
 from tests.captures import content, recorded
-from tests.conftest import ROOT
+from tests.conftest import LIMIT, ROOT
 
 
 def test_what_was_read_before_a_stop_is_not_read_again(
@@ -77,7 +77,7 @@ def test_ctrl_c_at_a_terminal_stops_in_good_order(tmp_path: Path) -> None:
             said += os.read(leader, 4096)
         child.send_signal(signal.SIGINT)
         assert child.stdout is not None and child.stdout.read() == ""
-        assert child.wait(60) == 130
+        assert child.wait(LIMIT) == 130
     while b"goes on from there." not in said:
         said += os.read(leader, 4096)
     os.close(leader)

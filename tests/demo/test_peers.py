@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import LIMIT
+
 pytestmark = pytest.mark.live
 
 SERVER = [sys.executable, "-m", "mrtrscope.demo.server"]
@@ -39,7 +41,7 @@ def url() -> Iterator[str]:
         assert server.stdout and server.stdin
         yield server.stdout.readline().strip()
         server.stdin.close()
-        assert server.wait(10) == 0
+        assert server.wait(LIMIT) == 0
 
 
 def got(module: str, *target: str) -> Any:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from mrtrscope.demo.stage import DemoError, Interrupted, Stage
+from tests.conftest import LIMIT
 
 pytestmark = pytest.mark.live
 
@@ -19,20 +20,22 @@ PYTHON = (sys.executable, "-c")
 
 def test_a_result_is_what_the_actor_printed(tmp_path: Path) -> None:
     with Stage(tmp_path) as stage:
-        assert stage.result(stage.start("one", *PYTHON, "print('{\"a\": 1}')"), 10) == {"a": 1}
+        assert stage.result(stage.start("one", *PYTHON, "print('{\"a\": 1}')"), LIMIT) == {"a": 1}
 
 
 @pytest.mark.parametrize(
-    ("code", "text"),
+    ("code", "patience", "text"),
     [
-        ("raise SystemExit('no flour')", "the demo's baker failed with exit code 1: no flour"),
-        ("import sys; sys.exit(3)", "the demo's baker failed with exit code 3: it said nothing"),
-        ("input()", "the demo's baker has not finished within 1 s: it said nothing"),
+        ("raise SystemExit('no flour')", LIMIT, "the demo's baker failed with exit code 1: no flour"),
+        ("import sys; sys.exit(3)", LIMIT, "the demo's baker failed with exit code 3: it said nothing"),
+        ("input()", 1, "the demo's baker has not finished within 1 s: it said nothing"),
     ],
 )
-def test_a_failure_is_one_line_with_its_last_words(tmp_path: Path, code: str, text: str) -> None:
+def test_a_failure_is_one_line_with_its_last_words(
+    tmp_path: Path, code: str, patience: float, text: str
+) -> None:
     with pytest.raises(DemoError) as error, Stage(tmp_path) as stage:
-        stage.result(stage.start("baker", *PYTHON, code), 1)
+        stage.result(stage.start("baker", *PYTHON, code), patience)
     assert str(error.value) == text
 
 
@@ -41,7 +44,7 @@ def test_an_actor_that_ends_is_not_waited_for(tmp_path: Path) -> None:
         pytest.raises(DemoError, match="baker ended before it opened the shop: it said nothing"),
         Stage(tmp_path) as stage,
     ):
-        stage.wait(lambda: False, stage.start("baker", *PYTHON, "pass"), "opened the shop", 20)
+        stage.wait(lambda: False, stage.start("baker", *PYTHON, "pass"), "opened the shop", LIMIT)
 
 
 def test_a_signal_is_raised_from_the_next_wait_and_all_ends(
@@ -51,7 +54,7 @@ def test_a_signal_is_raised_from_the_next_wait_and_all_ends(
     with pytest.raises(Interrupted, match="SIGTERM") as error, Stage(tmp_path) as stage:
         os.kill(os.getpid(), signal.SIGTERM)
         actor = stage.start("baker", *PYTHON, "input()")  # comes after the signal, and is known of
-        stage.wait(lambda: False, actor, "opened the shop", 20)
+        stage.wait(lambda: False, actor, "opened the shop", LIMIT)
     assert error.value.number == signal.SIGTERM
     assert signal.getsignal(signal.SIGTERM) is before
     assert no_survivors() == []
@@ -70,11 +73,11 @@ def test_a_recorder_that_its_client_left_behind_is_seen_off(
     (tmp_path / "journals" / "torn.mrj").write_bytes(b'{"mrj": 1, "pid"')
     recorder = (
         "import os, subprocess, sys\n"
-        "p = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'], start_new_session=True)\n"
+        "p = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'], start_new_session=True)\n"
         f"open({str(tmp_path / 'journals' / 'a.mrj')!r}, 'w').write('{{\"mrj\": 1, \"pid\": %d}}\\n' % p.pid)\n"
         "print('{}')"
     )
     with Stage(tmp_path) as stage:
-        stage.result(stage.start("client", *PYTHON, recorder), 10)
+        stage.result(stage.start("client", *PYTHON, recorder), LIMIT)
         assert len(no_survivors()) == 1
     assert no_survivors() == []

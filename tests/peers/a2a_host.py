@@ -65,7 +65,7 @@ class Host:
         return cls(card)
 
     def client(self, *, streaming: bool = False, polling: bool = False) -> Client:
-        http = httpx.AsyncClient(timeout=30, trust_env=False)  # nothing of a proxy's environment counts
+        http = httpx.AsyncClient(timeout=90, trust_env=False)  # nothing of a proxy's environment counts
         config = ClientConfig(streaming=streaming, polling=polling, httpx_client=http)
         return ClientFactory(config).create(self.card)
 

@@ -113,7 +113,7 @@ class Gateway:
             (self._of_host if name == "host" else self._of_server)(message)
         assert self.server.stdin is not None
         self.server.stdin.close()
-        self.server.wait(10)
+        self.server.wait(90)
 
     def _greet(self) -> None:
         params = {"protocolVersion": "2025-11-25", "capabilities": {"elicitation": {}}, "clientInfo": NAME}

@@ -16,7 +16,7 @@ import h2.exceptions
 from mitmproxy import certs
 
 Headers = list[tuple[bytes, bytes]]
-TIMEOUT = 20.0
+TIMEOUT = 90.0
 
 
 def server_context(folder: Path, *protocols: str) -> ssl.SSLContext:

@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from mrtrscope.frames import Frame
 from mrtrscope.journal import read_journal
-from tests.conftest import ROOT, wait_until
+from tests.conftest import LIMIT, ROOT, wait_until
 
 ADDON = ROOT / "addons" / "mrtrscope_addon.py"
 
@@ -52,7 +52,7 @@ class Mitm:
         self.process = self._start(command, {"PYTHONPATH": str(ROOT), **env})
         pattern = re.compile(rf"{listening} \S+?:(\d+)(, \S+|\.)?\n")
         try:
-            self.port = int(wait_until(lambda: self._ready(pattern), 30, "no line about listening").group(1))
+            self.port = int(wait_until(lambda: self._ready(pattern), why="no line about listening").group(1))
         except AssertionError as e:
             self.process.kill()
             self.process.wait()
@@ -83,7 +83,7 @@ class Mitm:
         """End it and wait."""
         self.process.send_signal(how)
         try:
-            return self.process.wait(20)
+            return self.process.wait(LIMIT)
         except subprocess.TimeoutExpired:
             self.process.kill()
             raise

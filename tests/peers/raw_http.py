@@ -10,7 +10,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
-TIMEOUT = 20.0
+TIMEOUT = 90.0
 
 
 class Request:

@@ -16,9 +16,7 @@ from typing import Self
 
 from mrtrscope.frames import Frame
 from mrtrscope.journal import read_capture
-from tests.conftest import wait_until
-
-LIMIT = 30.0
+from tests.conftest import LIMIT, wait_until
 
 
 class Relayed:

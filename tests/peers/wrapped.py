@@ -14,8 +14,8 @@ from typing import Any, Self
 
 from mrtrscope.frames import Frame
 from mrtrscope.journal import read_capture
+from tests.conftest import LIMIT
 
-LIMIT = 60.0
 WRAP = (sys.executable, "-m", "mrtrscope", "wrap")
 
 

@@ -18,7 +18,7 @@ import pytest
 from mrtrscope.cli import run
 from mrtrscope.recorder import Journal
 from mrtrscope.replay.served import Posts
-from tests.conftest import ROOT, mrtrscope
+from tests.conftest import LIMIT, ROOT, mrtrscope
 from tests.replay.test_drive import driven, verdicts
 from tests.replay.world import (
     PYTHON,
@@ -256,7 +256,7 @@ def on_a_terminal(typed: str, *args: str | Path) -> tuple[int, str]:
             if not more:
                 break
             seen += more
-        code = child.wait(60)
+        code = child.wait(LIMIT)
     os.close(leader)
     return code, seen.decode()
 

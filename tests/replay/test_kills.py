@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from mrtrscope.journal import read_capture
-from tests.conftest import ROOT, SAMPLES, mrtrscope, wait_until
+from tests.conftest import LIMIT, ROOT, SAMPLES, mrtrscope, wait_until
 from tests.replay.world import META, PYTHON, YES, asks, call, capture, request, said, serve_command
 
 pytestmark = pytest.mark.live
@@ -61,7 +61,7 @@ def server_pid(own: Path) -> int:
             return 0
         return int(json.loads(came[0].data)["result"]["content"][0]["text"])
 
-    return wait_until(asked, 30, "the second request is sent")
+    return wait_until(asked, why="the second request is sent")
 
 
 def rows(own: Path) -> list[dict[str, Any]]:
@@ -74,7 +74,7 @@ def rows(own: Path) -> list[dict[str, Any]]:
 def test_a_server_killed_under_a_drive(tmp_path: Path) -> None:
     with driving(tmp_path) as process:
         os.kill(server_pid(tmp_path / "own"), signal.SIGKILL)
-        out, _ = process.communicate(timeout=30)
+        out, _ = process.communicate(timeout=LIMIT)
     assert process.returncode == 1
     verdicts = [(one["verdict"], one["rounds"][0]["why"]) for one in json.loads(out)["operations"]]
     assert verdicts == [("differs", ""), ("failed", "the server was ended by signal 9")]
@@ -86,7 +86,7 @@ def test_a_drive_killed_in_the_middle(tmp_path: Path, how: signal.Signals) -> No
     with driving(tmp_path) as process:
         server_pid(tmp_path / "own")
         process.send_signal(how)
-        _, err = process.communicate(timeout=30)
+        _, err = process.communicate(timeout=LIMIT)
     assert process.returncode != 0
     assert "Traceback" not in err
     assert [op["method"] for op in rows(tmp_path / "own")] == ["tools/call", "tools/call"]
@@ -139,13 +139,13 @@ def asking_pid(own: Path) -> int:
         asked = json.loads(came.splitlines()[0])["result"]["inputRequests"]["q"]
         return int(asked["params"]["message"])
 
-    return wait_until(retried, 60, "the retry is sent")
+    return wait_until(retried, why="the retry is sent")
 
 
 def test_a_server_killed_under_a_probe(tmp_path: Path) -> None:
     with probing(tmp_path) as process:
         os.kill(asking_pid(tmp_path / "own"), signal.SIGKILL)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=LIMIT)
     assert process.returncode == 1
     assert "Traceback" not in err
     right = json.loads(out)["attempts"][0]
@@ -159,7 +159,7 @@ def test_a_probe_killed_in_the_middle(tmp_path: Path, how: signal.Signals) -> No
     with probing(tmp_path) as process:
         asking_pid(tmp_path / "own")
         process.send_signal(how)
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=LIMIT)
     assert process.returncode != 0
     assert "Traceback" not in err
     (op,) = rows(tmp_path / "own")
@@ -195,9 +195,9 @@ def test_a_client_that_is_tried_ends_with_its_probe(tmp_path: Path, how: signal.
         code,
     ]
     with subprocess.Popen([*argv, "{url}"], cwd=ROOT, stderr=subprocess.PIPE, text=True) as process:
-        wait_until(lambda: any(b'"x"' in f.data for f in read_capture(tmp_path)), 60, "the client calls")
+        wait_until(lambda: any(b'"x"' in f.data for f in read_capture(tmp_path)), why="the client calls")
         process.send_signal(how)
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=LIMIT)
     assert process.returncode == (-how if how == signal.SIGKILL else 128 + how)
     assert "Traceback" not in err
     assert [op["method"] for op in rows(tmp_path)] == ["tools/call"]
@@ -216,7 +216,7 @@ def test_a_replay_over_http_killed_in_the_middle_of_a_stream(tmp_path: Path, how
             client.sendall(b"POST /mcp HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
             assert client.recv(15) == b"HTTP/1.1 200 OK"
             process.send_signal(how)
-            assert process.wait(60) == (-how if how == signal.SIGKILL else 0)
+            assert process.wait(LIMIT) == (-how if how == signal.SIGKILL else 0)
             with contextlib.suppress(ConnectionError):
                 while client.recv(65536):
                     pass

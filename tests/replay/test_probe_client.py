@@ -17,7 +17,7 @@ from mrtrscope.replay import Recording
 from mrtrscope.replay.served import Verbatim, text_of
 from mrtrscope.replay.ways import BROKEN, CAP, HTTP, KEPT, NOT_MADE, NOT_SEEN, UNSURE, WAYS, together
 from mrtrscope.rules.catalogue import ENTRIES
-from tests.conftest import ROOT, mrtrscope
+from tests.conftest import LIMIT, ROOT, mrtrscope
 from tests.replay.world import PYTHON, YES, asks, call, capture, request, said
 
 CLIENT = [PYTHON, str(ROOT / "tests" / "peers" / "probed_client.py")]
@@ -33,7 +33,7 @@ OVER_HTTP = {
 
 
 def probe(into: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    return mrtrscope("probe", "client", "--capture", into, *options, timeout=115)
+    return mrtrscope("probe", "client", "--capture", into, *options, timeout=280)
 
 
 def rows(done: subprocess.CompletedProcess[str]) -> dict[str, dict[str, Any]]:
@@ -42,6 +42,7 @@ def rows(done: subprocess.CompletedProcess[str]) -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.live
+@pytest.mark.timeout(300)
 def test_what_the_official_client_makes_of_it_over_http(tmp_path: Path) -> None:
     got = rows(probe(tmp_path, "--format", "json", "--", *CLIENT, "{url}"))
     assert {way: row["verdict"] for way, row in got.items()} == OVER_HTTP
@@ -60,6 +61,7 @@ def test_what_the_official_client_makes_of_it_over_http(tmp_path: Path) -> None:
 
 
 @pytest.mark.live
+@pytest.mark.timeout(300)
 def test_the_same_on_stdio(tmp_path: Path) -> None:
     ways = [
         "endless",
@@ -80,6 +82,8 @@ def test_the_same_on_stdio(tmp_path: Path) -> None:
     assert {op["channel"] for op in listed} == {"well-behaved", *ways}
 
 
+@pytest.mark.live
+@pytest.mark.timeout(300)
 def test_half_a_line_is_all_that_comes_of_a_cut_on_stdio(tmp_path: Path) -> None:
     argv = [PYTHON, "-m", "mrtrscope", "probe", "misbehave", "stream-cut", "--capture", str(tmp_path)]
     asked = json.dumps(call(1, "probe")).encode() + b"\n"
@@ -89,13 +93,15 @@ def test_half_a_line_is_all_that_comes_of_a_cut_on_stdio(tmp_path: Path) -> None
         process.stdin.write(asked)
         process.stdin.flush()
         came = process.stdout.read()  # until the server closes it; its input is still open
-        assert process.wait(30) == 0
+        assert process.wait(LIMIT) == 0
     assert came.startswith(b'{"jsonrpc":"2.0","id":1,"result":')
     assert not came.endswith((b"}", b"\n"))
     (step,) = Recording.load(tmp_path).steps
     assert step.exchange.answer is None
 
 
+@pytest.mark.live
+@pytest.mark.timeout(300)
 def test_what_a_client_said_is_in_the_report_and_in_the_capture(tmp_path: Path) -> None:
     """It works where nothing is wrong, else it complains, and names a secret."""
     client = (
@@ -116,6 +122,8 @@ def test_what_a_client_said_is_in_the_report_and_in_the_capture(tmp_path: Path) 
     assert exits == [{"code": 0}, {"code": 7}]
 
 
+@pytest.mark.live
+@pytest.mark.timeout(300)
 def test_a_client_that_never_comes_is_one_line(tmp_path: Path) -> None:
     code = "import sys; sys.exit('ImportError: No module named nothing')"
     for where, what in (("{url}", "connect to"), ("{server}", "start")):
@@ -127,6 +135,8 @@ def test_a_client_that_never_comes_is_one_line(tmp_path: Path) -> None:
         )
 
 
+@pytest.mark.live
+@pytest.mark.timeout(300)
 def test_a_client_that_never_retries_shows_nothing_by_it(tmp_path: Path) -> None:
     code = (
         "import json, sys, urllib.request\n"
@@ -142,6 +152,7 @@ def test_a_client_that_never_retries_shows_nothing_by_it(tmp_path: Path) -> None
 
 
 @pytest.mark.live
+@pytest.mark.timeout(300)
 def test_a_client_that_goes_round_for_ever_is_found_and_ended(tmp_path: Path) -> None:
     """It retries whatever it gets, and is stopped when its time is over."""
     code = (
@@ -167,6 +178,7 @@ def test_a_client_that_goes_round_for_ever_is_found_and_ended(tmp_path: Path) ->
 
 
 @pytest.mark.live
+@pytest.mark.timeout(300)
 def test_clients_may_come_by_themselves(tmp_path: Path) -> None:
     argv = [sys.executable, "-m", "mrtrscope", "probe", "client", "--capture", str(tmp_path)]
     argv += ["--listen", "127.0.0.1:0", "--way", "endless", "--way", "list-asks", "--format", "json"]
@@ -176,7 +188,7 @@ def test_clients_may_come_by_themselves(tmp_path: Path) -> None:
         urls = [process.stderr.readline().split()[0] for _ in range(2)]
         subprocess.run([*CLIENT, urls[0]], capture_output=True, timeout=60)
         process.send_signal(signal.SIGINT)
-        out, _ = process.communicate(timeout=30)
+        out, _ = process.communicate(timeout=LIMIT)
     assert process.returncode == 0
     assert {row["way"]: (row["verdict"], row["saw"]) for row in json.loads(out)["ways"]} == {
         "endless": (KEPT, "gave up after 10 retries"),

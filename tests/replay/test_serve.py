@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from mrtrscope.journal import read_capture
-from tests.conftest import ROOT, SAMPLES, mrtrscope, wait_until
+from tests.conftest import LIMIT, ROOT, SAMPLES, mrtrscope, wait_until
 from tests.replay.world import FORM, META, PYTHON, bakery, call, capture, request, said, serve_command, served
 
 pytestmark = pytest.mark.live
@@ -54,7 +54,7 @@ def post(url: str, message: Any, **headers: str) -> tuple[int, Any]:
     asked = urllib.request.Request(url, body, {"Content-Type": "application/json", **headers})
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
-        with opener.open(asked, timeout=20) as answer:
+        with opener.open(asked, timeout=LIMIT) as answer:
             text = answer.read().decode()
             return answer.status, json.loads(text) if text else None
     except urllib.error.HTTPError as error:
@@ -192,7 +192,7 @@ def test_whatever_ends_it_the_record_is_readable(tmp_path: Path, how: signal.Sig
         process.stdin.flush()
         assert json.loads(process.stdout.readline())["id"] == 7
         process.send_signal(how)
-        assert process.wait(20) == (-how if how == signal.SIGKILL else 0)
+        assert process.wait(LIMIT) == (-how if how == signal.SIGKILL else 0)
     assert json.loads(mrtrscope("list", tmp_path / "own", "--format", "json").stdout)["operations"][0][
         "outcome"
     ] == ("complete")
@@ -207,7 +207,7 @@ def test_a_client_that_goes_away_in_the_middle_of_a_stream_ends_only_itself(tmp_
             request(1, "tools/call", {**META, "progressToken": 1}, name="bake", arguments={"loaves": 5})
         ).encode()
         where = urlsplit(url)
-        with socket.create_connection((where.hostname, where.port), 20) as client:
+        with socket.create_connection((where.hostname, where.port), LIMIT) as client:
             client.sendall(b"POST /mcp HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
             assert client.recv(15) == b"HTTP/1.1 200 OK"
         assert post(url, request(2, "tools/list"))[0] == 200

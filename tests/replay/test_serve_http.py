@@ -13,7 +13,7 @@ import pytest
 
 from mrtrscope.journal import read_capture
 from mrtrscope.replay import Recording
-from tests.conftest import wait_until
+from tests.conftest import LIMIT, wait_until
 from tests.replay.world import Value, call, capture, request, said, served
 
 pytestmark = pytest.mark.live
@@ -30,7 +30,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]
 
 def connected(url: str) -> socket.socket:
     where = urlsplit(url)
-    return socket.create_connection((where.hostname, where.port), 20)
+    return socket.create_connection((where.hostname, where.port), LIMIT)
 
 
 def post(message: Value, *headers: str, version: str = "1.1") -> bytes:

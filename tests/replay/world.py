@@ -18,7 +18,7 @@ from mcp.client import Client
 
 from mrtrscope.recorder import Journal
 from mrtrscope.replay import Recording
-from tests.conftest import ROOT
+from tests.conftest import LIMIT, ROOT
 
 META = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -106,13 +106,13 @@ def url_of(argv: list[str], stream: str = "stdout", marker: str = "http://") -> 
                 yield line[line.index(marker) :].split()[0]
                 break
         else:
-            raise AssertionError(f"it never said where it listens: exit code {process.wait(10)}")
+            raise AssertionError(f"it never said where it listens: exit code {process.wait(LIMIT)}")
     finally:
         assert process.stdin
         process.stdin.close()
         process.terminate()
         try:
-            process.wait(10)
+            process.wait(LIMIT)
         finally:
             process.kill()
             process.wait()

@@ -168,7 +168,7 @@ async def tab(profile: Path) -> AsyncIterator[Tab]:
             socket.close()
     finally:
         process.terminate()
-        process.wait(20)
+        process.wait(PATIENCE)
 
 
 def with_tab(profile: Path, work: Callable[[Tab], Coroutine[Any, Any, None]]) -> None:

@@ -22,7 +22,7 @@ from mrtrscope.views.watch import keys, screen
 from mrtrscope.views.watch.board import Board, Watcher, waits
 from mrtrscope.views.watch.screen import View
 from tests import captures
-from tests.conftest import SAMPLES, mrtrscope, wait_until
+from tests.conftest import LIMIT, SAMPLES, mrtrscope, wait_until
 from tests.views import hostile
 
 COLOUR = re.compile(r"\x1b\[[0-9]*m")
@@ -174,7 +174,7 @@ class Seen:
             self.out += data
 
     def wait(self, text: str) -> None:
-        wait_until(lambda: text in self.out.decode("utf-8", "replace"), 40, f"the screen says {text}")
+        wait_until(lambda: text in self.out.decode("utf-8", "replace"), why=f"the screen says {text}")
 
     def press(self, key: str) -> None:
         self.out.clear()
@@ -202,12 +202,12 @@ def test_traffic_is_seen_as_it_flows_and_the_terminal_given_back(tmp_path: Path)
         seen.press("q")
         seen.wait("Enter open")
         seen.press("q")
-        assert seen.process.wait(20) == 0
+        assert seen.process.wait(LIMIT) == 0
         seen.wait("\x1b[?1049l")
         assert termios.tcgetattr(seen.slave) == seen.before
     finally:
         seen.process.kill()
-        seen.process.wait(20)
+        seen.process.wait(LIMIT)
         made.close()
 
 
@@ -229,6 +229,6 @@ def test_without_a_terminal_operations_are_lines(tmp_path: Path) -> None:
         assert line.startswith("op1") and "complete" in line and "\x1b" not in line
     finally:
         process.terminate()
-        process.wait(20)
+        process.wait(LIMIT)
         process.stdout.close()
         made.close()
