@@ -1,8 +1,10 @@
 """Makes traffic of the shape of a long labelled recording: calls, prompts and resources that ask once to five times.
 
 Some sixteen chains are under way at a time. A server's state is a secret of its own per round, or one constant, or a
-step counter, or empty, or 1.6 KB long, or absent; now and then a call is a plain one, or fails; one chain in eight is
-given up. Everything follows from the seed.
+step counter, or empty, or 1.6 KB long, or absent, so that a sixth of the retries fit several results; one question in
+ten has a name of its own. It asks for a form, a model, a page to open or the roots, in shares of 5 : 2 : 1 : 1. Now and
+then a call is a plain one, or fails; one chain in fifty is given up, as hosts answer nearly everything. All of it keeps
+the rules. Everything follows from the seed.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-TARGETS = ("lookup", "work", "deploy", "brief", "note://shared/1")
+TARGETS = (*("lookup", "work", "deploy") * 2, "brief", "note://shared/1")
 META = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
     "io.modelcontextprotocol/clientInfo": {"name": "bench-client", "version": "1.0"},
@@ -24,7 +26,7 @@ META = {
     },
 }
 SERVER = {"io.modelcontextprotocol/serverInfo": {"name": "bench-server", "version": "1.0"}}
-QUESTION = {
+FORM = {
     "method": "elicitation/create",
     "params": {
         "message": "Go on?",
@@ -36,9 +38,35 @@ QUESTION = {
         },
     },
 }
-ANSWER = {"action": "accept", "content": {"confirm": True}}
+MODEL = {
+    "method": "sampling/createMessage",
+    "params": {
+        "maxTokens": 50,
+        "messages": [{"role": "user", "content": {"type": "text", "text": "Summarise"}}],
+    },
+}
+PAGE = {
+    "method": "elicitation/create",
+    "params": {"message": "Sign in", "mode": "url", "url": "https://example.com/sign-in"},
+}
+ACCEPTED = {"action": "accept", "content": {"confirm": True}}
+SAID = {"role": "assistant", "content": {"type": "text", "text": "short"}, "model": "m"}
+# name, question, its answer
+ASKS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+    *[("confirm", FORM, ACCEPTED)] * 5,
+    *[("llm", MODEL, SAID)] * 2,
+    ("page", PAGE, {"action": "accept"}),
+    ("roots", {"method": "roots/list"}, {"roots": []}),
+]
+DONE: dict[str, dict[str, Any]] = {
+    "tools/call": {"content": [{"type": "text", "text": "done"}], "isError": False},
+    "prompts/get": {"messages": [{"role": "user", "content": {"type": "text", "text": "brief"}}]},
+    "resources/read": {
+        "contents": [{"uri": "note://shared/1", "text": "note"}], "ttlMs": 0, "cacheScope": "private",
+    },
+}  # fmt: skip
 WIDTH = 16  # chains under way at a time
-STEP = 400  # microseconds between two messages, on average
+STEP = 760  # microseconds between two messages, on average
 
 
 class Chain:
@@ -47,15 +75,16 @@ class Chain:
     def __init__(self, rng: random.Random, number: int) -> None:
         self.target = rng.choice(TARGETS)
         self.method = {"b": "prompts/get", "n": "resources/read"}.get(self.target[0], "tools/call")
-        self.rounds = 0 if rng.random() < 0.18 else rng.choice((1, 1, 1, 2, 2, 3, 5))
-        self.gives_up = rng.random() < 0.12
+        self.rounds = 0 if rng.random() < 0.11 else rng.choice((1, 1, 1, 1, 2, 2, 2, 3, 3, 5))
+        self.gives_up = rng.random() < 0.02
         self.style = rng.choice(("own", "own", "own", "long", "constant", "step", "empty", "none"))
-        self.params: dict[str, Any] = {
-            "name": self.target,
-            "arguments": {"job": f"c{number % 97}", "n": number % 5},
-        }
+        self.params: dict[str, Any] = {"name": self.target}
         if self.method == "resources/read":
             self.params = {"uri": self.target}
+        elif self.method == "prompts/get":
+            self.params["arguments"] = {"topic": "xyz"[number % 3]}
+        else:
+            self.params["arguments"] = {"job": f"c{number % 997}", "n": number % 5}
         self.done = 0
         self.asked: dict[str, Any] = {}
 
@@ -102,15 +131,16 @@ def _answer(id: int, chain: Chain, rng: random.Random) -> tuple[bytes, bool]:
         if rng.random() < 0.02:
             body["error"] = {"code": -32603, "message": "it broke"}
         else:
-            done = {"content": [{"type": "text", "text": "done"}], "isError": False}
-            body["result"] = {"_meta": SERVER, "resultType": "complete", **done}
+            body["result"] = {"_meta": SERVER, "resultType": "complete", **DONE[chain.method]}
         return json.dumps(body).encode(), False
     chain.done += 1
-    state, questions = chain.state(rng), {"confirm": QUESTION}
+    name, question, answer = rng.choice(ASKS)
+    name = f"q-{rng.getrandbits(40):08x}" if rng.random() < 0.1 else name
+    state = chain.state(rng)
     result: dict[str, Any] = {"_meta": SERVER, "resultType": "input_required"}
     if state is None or rng.random() < 0.9:
-        result["inputRequests"] = questions
-    chain.asked = {"inputResponses": {"confirm": ANSWER}} if "inputRequests" in result else {}
+        result["inputRequests"] = {name: question}
+    chain.asked = {"inputResponses": {name: answer}} if "inputRequests" in result else {}
     if state is not None:
         result["requestState"] = chain.asked["requestState"] = state
     body["result"] = result
