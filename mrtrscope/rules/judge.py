@@ -27,7 +27,7 @@ from mrtrscope.wire.events import Event, Message, NonMessage, Signal
 ROLES = frozenset({reg.REQUEST, reg.RESULT, reg.FAULT, reg.EXTRA, reg.STRAY, reg.NOTIFICATION, reg.INVALID})
 
 BATCHES_ALLOWED = "2025-03-26"
-SOUND = 4096  # how many looks of facets are remembered
+SOUND = 8192  # how many looks of facets are remembered
 MANY = 50  # findings of one rule about one subject; a peer decides how many keys a message has
 
 # Triggers by the bits of `screen`, in their order.

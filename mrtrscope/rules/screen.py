@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from pydantic_core import to_json
+
 from mrtrscope.link.facts import META_CAPABILITIES, META_CLIENT_INFO, META_VERSION
 from mrtrscope.rules import keys
 from mrtrscope.rules.ordinary import plain_text, shaped
@@ -25,11 +27,12 @@ _TRACE = frozenset({"traceparent", "tracestate", "baggage"})
 _ORDINARY_TYPES = ("complete", "input_required")
 _ODD_METHODS = ("notifications/", "rpc.")  # for a request
 _KEYS_LIMIT = 4096
+_CAPABILITIES = 64
 _SMALL = 1 << 14  # capabilities out of larger messages are not kept for comparison
 
 # Results of pure functions, kept because the same keys and objects come with every message.
 _sound_keys: set[str] = set()
-_sound_capabilities: list[dict[str, Any]] = []
+_looked_at: dict[bytes, bool] = {}  # capabilities by their text
 
 
 def screen(message: Message) -> int:
@@ -135,14 +138,23 @@ def _declares(meta: Any, raw: bytes) -> bool:
     capabilities = meta.get(META_CAPABILITIES)
     if type(capabilities) is not dict or not _named(meta.get(META_CLIENT_INFO)):
         return False
-    if capabilities not in _sound_capabilities:
-        if not _plain(capabilities):
-            return False
-        if len(raw) < _SMALL:
-            if len(_sound_capabilities) >= 8:
-                _sound_capabilities.clear()
-            _sound_capabilities.append(capabilities)
-    return True
+    if len(raw) >= _SMALL:
+        return _plain(capabilities)
+    return _remembered(capabilities)
+
+
+def _remembered(capabilities: dict[str, Any]) -> bool:
+    """As `_plain`, for what comes with every request of a client."""
+    try:
+        text = to_json(capabilities)
+    except ValueError:  # lone surrogates
+        return _plain(capabilities)
+    plain = _looked_at.get(text)
+    if plain is None:
+        if len(_looked_at) >= _CAPABILITIES:
+            _looked_at.clear()
+        plain = _looked_at[text] = _plain(capabilities)
+    return plain
 
 
 def _named(info: Any) -> bool:

@@ -15,7 +15,9 @@ from sqlite_utils import Database
 from mrtrscope.store.names import Names
 
 CACHED = 8_000  # values kept for reading
+MARKS = 1 << 20  # bytes for each space of many values
 
+_ADD_FIRST = "insert into many values (?, ?, ?, ?)"
 _ADD = "insert into many values (?, ?, coalesce((select max(seq) from many where space = ? and key = ?), -1) + 1, ?)"
 _FIND = (
     "select k.seq, v.value from many k join remembered v on v.id = k.id where k.space = ? and k.key = ?"
@@ -49,18 +51,33 @@ class SqliteMemory:
         self._next = 0
         self._old: list[tuple[int]] = []  # ids of values that others took the place of
         self.waiting = 0  # values that were not written yet
+        # all keys that were ever added; None where they are not known, for the tables were not empty
+        self._ever: _Marks | None = None
+        self._first: set[tuple[str, bytes]] = set()  # keys just added that have no values in the table
         self._spaces.forget()
+
+    def begin(self) -> None:
+        """The tables are empty."""
+        self.forget()
+        self._ever = _Marks()
 
     def add(self, space: str, key: bytes, value: str) -> None:
         """One more value under the key."""
         added = self._added.get(space)
         if added is None:
             added = self._added[space] = {}
-        added.setdefault(key, []).append(value)
+        values = added.get(key)
+        if values is None:
+            values = added[key] = []
+            if self._ever is not None and self._ever.add(space, key):
+                self._first.add((space, key))
+        values.append(value)
         self.waiting += 1
 
     def find(self, space: str, key: bytes, limit: int) -> tuple[list[str], int]:
         """The last `limit` values under the key in order of adding, and how many there are."""
+        if self._ever is not None and not self._ever.may_hold(space, key):
+            return [], 0
         added, number = self._added.get(space), self._spaces.known(space)
         new = [] if added is None else added.get(key, [])
         if number is None:
@@ -113,13 +130,15 @@ class SqliteMemory:
         if not self._next:
             self._next = (self._db.conn.execute("select max(id) from remembered").fetchone()[0] or 0) + 1
         values: list[tuple[int, str | bytes]] = []
-        many, one = self._new_many(values), self._new_one(values)
+        first, more = self._new_many(values)
+        one = self._new_one(values)
         execute = self._db.conn.executemany
         execute("insert into remembered values (?, ?)", values)
-        execute(_ADD, many)
+        execute(_ADD_FIRST, first)
+        execute(_ADD, more)
         execute(_SET, one)
         self._next += len(values)
-        self._added, self._set, self.waiting = {}, {}, 0
+        self._added, self._set, self._first, self.waiting = {}, {}, set(), 0
 
     def save(self) -> int:
         """Write what is new; all there is belongs to the checkpoint now. Returns the mark for `rewind`."""
@@ -139,16 +158,25 @@ class SqliteMemory:
         self.forget()
         self._mark = mark
 
-    def _new_many(self, values: list[tuple[int, str | bytes]]) -> list[tuple[int, bytes, int, bytes, int]]:
-        rows, id = [], self._next + len(values)
+    def _new_many(
+        self, values: list[tuple[int, str | bytes]]
+    ) -> tuple[list[tuple[int, bytes, int, int]], list[tuple[int, bytes, int, bytes, int]]]:
+        """Rows of `many` whose keys have none yet, and the others, which are counted where they are written."""
+        first: list[tuple[int, bytes, int, int]] = []
+        more: list[tuple[int, bytes, int, bytes, int]] = []
+        id = self._next + len(values)
         for space, held in self._added.items():
             number = self._spaces(space)
             for key in sorted(held):
-                for value in held[key]:
-                    rows.append((number, key, number, key, id))
+                new = (space, key) in self._first
+                for seq, value in enumerate(held[key]):
+                    if new:
+                        first.append((number, key, seq, id))
+                    else:
+                        more.append((number, key, number, key, id))
                     values.append((id, value if value.isascii() else _kept(value)))
                     id += 1
-        return rows
+        return first, more
 
     def _new_one(self, values: list[tuple[int, str | bytes]]) -> list[tuple[int, bytes, int, int]]:
         rows, id, mark = [], self._next + len(values), self._mark
@@ -171,6 +199,29 @@ class SqliteMemory:
                 values.append((id, value if value.isascii() else _kept(value)))
                 id += 1
         return rows
+
+
+class _Marks:
+    """Keys that may have been added, by a few of their bits: most of what is looked for never was."""
+
+    def __init__(self) -> None:
+        self._spaces: dict[str, bytearray] = {}
+
+    def add(self, space: str, key: bytes) -> bool:
+        """Mark a key; True when it surely was not marked before."""
+        marks = self._spaces.get(space)
+        if marks is None:
+            marks = self._spaces[space] = bytearray(MARKS)
+        place = int.from_bytes(key[:3]) % MARKS
+        if marks[place]:
+            return False
+        marks[place] = 1
+        return True
+
+    def may_hold(self, space: str, key: bytes) -> bool:
+        """Whether a key may have been marked."""
+        marks = self._spaces.get(space)
+        return marks is not None and marks[int.from_bytes(key[:3]) % MARKS] != 0
 
 
 def _kept(value: str) -> str | bytes:

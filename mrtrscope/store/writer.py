@@ -92,6 +92,7 @@ class Writer:
         """Empty tables, for this code; the caller has begun a transaction."""
         schema.create(self.db)
         self._forget()
+        self.memory.begin()
         self.set_meta({**schema.versions(), **meta})
 
     def set_meta(self, values: Mapping[str, str | bytes]) -> None:

@@ -133,9 +133,11 @@ def message(
     part: int = 0,
 ) -> Message:
     made = Message()
+    part += spot.part
     made.journal = origin.journal
     made.offset = spot.offset
-    made.move(spot.part + part)
+    made.part = part
+    made.key = f"{origin.journal}:{spot.offset}.{part}" if part else f"{origin.journal}:{spot.offset}"
     made.t = spot.t
     made.channel = origin.channel
     made.dir = origin.dir

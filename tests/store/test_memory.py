@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mrtrscope.link.memory import DictMemory, digest
+from mrtrscope.store import memory
 from mrtrscope.store.connect import open_database
 from mrtrscope.store.memory import SqliteMemory
 from mrtrscope.store.writer import Writer
@@ -42,10 +43,16 @@ STEPS = st.lists(
 )
 
 
-@given(steps=STEPS, limit=st.integers(1, 4))
-def test_it_answers_as_a_dict_does(tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, str, bytes, str]],
-                                   limit: int) -> None:  # fmt: skip
-    path = tmp_path_factory.mktemp("memory") / "scope.db"
+@given(steps=STEPS, limit=st.integers(1, 4), marks=st.sampled_from([memory.MARKS, 1]))
+def test_it_answers_as_a_dict_does(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, str, bytes, str]], limit: int, marks: int
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(memory, "MARKS", marks)  # with one, all keys look as if they had been added
+        answers_as_a_dict(tmp_path_factory.mktemp("memory") / "scope.db", steps, limit)
+
+
+def answers_as_a_dict(path: Path, steps: list[tuple[str, str, bytes, str]], limit: int) -> None:
     writer, model = opened(path), DictMemory()
     for step, space, key, value in steps:
         if step in ("flush", "reopen"):
