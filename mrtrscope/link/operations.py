@@ -133,7 +133,7 @@ class Operations:
         """From now on an operation waits for its client."""
         self.asked[operation.key] = (t, client.peer, _name(client))
         self._due.append((t + ABANDONED_AFTER, operation.key, t))
-        if len(self._due) > 64 + 1.25 * len(self.asked):  # the others were taken up meanwhile
+        if len(self._due) > 256 + 1.5 * len(self.asked):  # the others were taken up meanwhile
             self._due = deque(due for due in self._due if self._stands(due[1], due[2]))
 
     def _let_go(self) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
-from mrtrscope.link.canonical import canonical, spelling
+from mrtrscope.link.canonical import spelling
 from mrtrscope.link.facts import Ask, Exchange
 from mrtrscope.link.memory import Memory, digest
 from mrtrscope.link.retries import ISSUED, Retries, where_issued
@@ -106,4 +106,4 @@ def _accepted(answers: Any) -> bytes:
         for key, value in answers.items()
         if type(value) is dict and value.get("action") == "accept" and value.get("content")
     }
-    return digest(canonical(forms)) if forms else b""
+    return digest(spelling(forms)) if forms else b""
