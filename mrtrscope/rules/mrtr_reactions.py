@@ -21,6 +21,12 @@ GRACE = 1_000_000  # a process that ends so soon after an answer ended because o
 
 _ABOUT_ANSWERS = re.compile(r"inputResponses|input response|answer|response", re.I)
 _MORE_THAN_DUE = re.compile(r"resultType|jsonrpc|envelope|\bmethod\b|\bparams\b", re.I)
+# How validators speak of a form that is not the expected one.
+_SHAPE = re.compile(
+    r"required|expected|invalid[_ ](?:type|input|response|answer|union|literal)|validat|schema|unrecogni[sz]ed|missing"
+    r"|unknown (?:key|field|member|propert)|malformed|shape|input should|must (?:have|be|contain)|not an? (?:object|array|string)|could not (?:parse|read)",
+    re.I,
+)
 
 
 @rule(
@@ -141,8 +147,9 @@ def refuses_a_bare_answer(answer: Message, ctx: Context) -> Iterator[Finding]:
 
     Why it matters: a client that does as it should cannot use this server.
     Cannot tell: a form's content may rightly be refused by its schema, and a call that its user declined has to end
-    somehow, so such answers count only when the error asks for an envelope or a resultType; a refusal that speaks of
-    the state is none of the shape.
+    somehow, so such answers count only when the error asks for an envelope or a resultType. Roots, what a model said,
+    a page that was not filled in may be refused for what they say, so the error has to speak as of a form; a refusal
+    that speaks of the state is none of the shape.
     """
     ask = taken_up(ctx)
     if (
@@ -160,9 +167,8 @@ def refuses_a_bare_answer(answer: Message, ctx: Context) -> Iterator[Finding]:
     text = said.words(answer)
     named = _ABOUT_ANSWERS.search(text) or any(_names(text, key) for key in ask.questions)
     asks_for_more = _MORE_THAN_DUE.search(text) is not None
-    if named and (
-        asks_for_more or not (said.about_the_state(answer) or any(map(_may_be_refused, _answered(ctx))))
-    ):
+    may_be_meant = said.about_the_state(answer) or any(map(_may_be_refused, _answered(ctx)))
+    if named and (asks_for_more or (not may_be_meant and _SHAPE.search(text))):
         yield ctx.finding(
             answer,
             saw=text,
