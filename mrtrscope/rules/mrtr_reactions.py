@@ -23,8 +23,9 @@ _ABOUT_ANSWERS = re.compile(r"inputResponses|input response|answer|response", re
 _MORE_THAN_DUE = re.compile(r"resultType|jsonrpc|envelope|\bmethod\b|\bparams\b", re.I)
 # How validators speak of a form that is not the expected one.
 _SHAPE = re.compile(
-    r"required|expected|invalid[_ ](?:type|input|response|answer|union|literal)|validat|schema|unrecogni[sz]ed|missing"
-    r"|unknown (?:key|field|member|propert)|malformed|shape|input should|must (?:have|be|contain)|not an? (?:object|array|string)|could not (?:parse|read)",
+    r"required|expected|invalid[_ ](?:type|input|response|answer|union|literal)|validat|schema|unrecogni[sz]ed"
+    r"|missing|unknown (?:key|field|member|propert)|malformed|shape|input should|must (?:have|be|contain)"
+    r"|not an? (?:object|array|string)|could not (?:parse|read)",
     re.I,
 )
 
