@@ -22,7 +22,7 @@ def chromium() -> str:
     return need("chromium", "pages and pictures are tried in it")
 
 
-def run(page: Path, *flags: str, timeout: float = 110) -> str:
+def run(page: Path, *flags: str, timeout: float = 240) -> str:
     """Open the page and return its DOM once its script has ended (it must finish within virtual time)."""
     with tempfile.TemporaryDirectory() as profile:
         done = subprocess.run(

@@ -11,11 +11,13 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
+from tornado.httpclient import HTTPRequest
 from tornado.websocket import WebSocketClientConnection, websocket_connect
 
+from tests.conftest import LIMIT
 from tests.views.browser import FLAGS, chromium
 
-PATIENCE = 90.0  # seconds, on a busy machine
+PATIENCE = LIMIT
 WIDE = "document.documentElement.clientWidth"
 
 
@@ -157,7 +159,8 @@ async def tab(profile: Path) -> AsyncIterator[Tab]:
                 assert process.poll() is None, "chromium ended"
                 await asyncio.sleep(0.02)
         port, place = said.read_text().splitlines()[:2]
-        socket = await websocket_connect(f"ws://127.0.0.1:{port}{place}", max_message_size=1 << 28)
+        browser = HTTPRequest(f"ws://127.0.0.1:{port}{place}", connect_timeout=PATIENCE)
+        socket = await websocket_connect(browser, max_message_size=1 << 28)
         made = Tab(socket)
         reading = asyncio.create_task(made.read())
         try:

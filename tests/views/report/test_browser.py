@@ -14,7 +14,7 @@ from tests.views import hostile
 from tests.views.devtools import Tab, with_tab
 from tests.views.report.test_pages import made
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
 
 TYPE = """((text) => {{
     const q = document.getElementById("q");
