@@ -125,8 +125,10 @@ class Base:
         knows nothing of itself), and how many requests went there."""
         others = f"select c.id from channels c where coalesce(c.transport, 'http') = 'http' and not {_OURS}"
         requests = f"select count(*) from events where what = 'http-request' and channel in ({others})"
+        # a connection alone, of which no request is known yet, is no address
+        asked = "exists (select 1 from events e where e.what = 'http-request' and e.channel = c.id)"
         return {
-            "addresses": int(self._one(f"select count(*) from ({others} and c.known is not null)")),
+            "addresses": int(self._one(f"select count(*) from ({others} and c.known is not null and {asked})")),
             "more": bool(self._one(f"select count(*) from ({others} and c.known is null)")),
             "requests": int(self._one(requests)),
         }

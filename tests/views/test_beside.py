@@ -13,6 +13,7 @@ from mrtrscope.analyse import bring_up_to_date
 from mrtrscope.link import session
 from mrtrscope.views import beside
 from tests.captures import call, content, journal
+from tests.conftest import SAMPLES
 
 # the heads of the first requests to two of ours stood beyond the limit, before anything told what they are
 OTHERS = {"addresses": 5, "more": True, "requests": 82}
@@ -103,3 +104,9 @@ def test_what_was_kept_and_not_judged_is_said(
         assert capsys.readouterr().out.splitlines()[-1] == line
         assert cli.run([*command, str(tmp_path), "--format", "json"]) == 0
         assert json.loads(capsys.readouterr().out)["not_judged"] == {"too-long": 1, "too-deep": 2}
+
+
+def test_a_connection_of_which_no_request_is_an_address_of_its_own_is_not_counted() -> None:
+    with bring_up_to_date(SAMPLES / "sample-relay") as store:
+        assert store.other_addresses()["addresses"] == 0
+        assert list(beside.lines(store)) == []
