@@ -5,7 +5,8 @@ call tools, prompts and resources of one server; the server asks some of them, o
 what is known, since it is made here.
 
 `Session(random, transport)`: `lines()` is its transcript in the form that `mrtrscope` reads, `calls` the truth. With
-`twins` calls are alike, so that nobody outside can tell which retry goes on with which.
+`twins` calls are alike, so that nobody outside can tell which retry goes on with which; `style` is that of all states,
+`again` how often a question is repeated as it was.
 """
 
 from __future__ import annotations
@@ -144,8 +145,10 @@ class Flow:
 class Session:
     """A drawn session: `lines` as a transcript, `calls` as the truth."""
 
-    def __init__(self, random: Random, transport: str, twins: bool = False) -> None:
-        self.random, self.transport, self.twins = random, transport, twins
+    def __init__(
+        self, random: Random, transport: str, twins: bool = False, style: str = "", again: float = 0.2
+    ) -> None:
+        self.random, self.transport, self.twins, self.again = random, transport, twins, again
         self.t = 1000.0
         self.rows: list[dict[str, Any]] = []
         self.flows: list[Flow] = []
@@ -154,7 +157,7 @@ class Session:
         r = random
         many = 1 if transport == "stdio" else r.choice([1, 2, 3])
         self.clients = [Client(n, r, r.random() < 0.5) for n in range(many)]
-        self.style = r.choice(
+        self.style = style or r.choice(
             ["token", "json", "mixed", "short", "long", "none", "unicode", "constant", "empty"]
         )
         self.ascii = r.random() < 0.5
@@ -356,7 +359,7 @@ class Session:
         caps = call.capabilities
         kinds = [kind for kind in ("elicitation", "sampling", "roots") if kind in caps]
         questions: dict[str, Any] = {}
-        if call.asked and r.random() < 0.2 and all(may_ask(q, caps) for q in call.asked.values()):
+        if call.asked and r.random() < self.again and all(may_ask(q, caps) for q in call.asked.values()):
             questions = call.asked  # the same again, until it is answered as it should be
         for _ in range(r.choice([0, 1, 1, 1, 2, 4]) if kinds and not questions else 0):
             key = r.choice([*WORDS, "q1", "q2", "confirm", "github_login"]) + r.choice(
