@@ -49,6 +49,7 @@ PLAIN_CHAIN = "plain chain"  # that a chain never asked for a model or for roots
 RESULT = "result"  # names and types of the members of a result that is no tool error and quotes no question
 CALL = "call"  # the definition of the tool, the arguments, and whether the call was carried out
 TOOLLESS = "toolless"  # that no tools are listed or offered
+ICONLESS = "iconless"  # that nothing has icons
 DECLARED = "declared"  # that a client's request has all the fields of `_meta` that one must have
 DECLARATION_HERE = "declaration here"  # DECLARATION, on this channel: for what is reported once on each
 
@@ -298,6 +299,11 @@ def toolless(message: Message, ctx: Context) -> Hashable | None:
     return "no tools" if b'"tools"' not in message.raw else None
 
 
+def iconless(message: Message, ctx: Context) -> Hashable | None:
+    """Of a message that has nothing of the name."""
+    return "no icons" if b'"icons"' not in message.raw else None
+
+
 def declared(message: Message, ctx: Context) -> Hashable | None:
     """Of a request with version, capabilities and clientInfo."""
     meta = message.meta
@@ -353,6 +359,7 @@ KEYS: dict[str, Callable[[Any, Context], Hashable | None]] = {
     RESULT: result,
     CALL: call,
     TOOLLESS: toolless,
+    ICONLESS: iconless,
     DECLARED: declared,
     DECLARATION_HERE: declaration_here,
 }

@@ -27,7 +27,7 @@ TOLD = 20  # of one message
 
 
 @rule("icons/src-scheme", level=ADVISORY, fault=EITHER, on=(SHAPE, DECLARATION, RESULT_FORM), eras=BOTH,
-      source=PAGE)  # fmt: skip
+      facet="iconless", source=PAGE)  # fmt: skip
 def icon_from_elsewhere(message: Message, ctx: Context) -> Iterator[Finding]:
     """The address of an icon is none that consumers may use.
 
