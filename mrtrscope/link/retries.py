@@ -160,7 +160,7 @@ class Retries:
             return self._choose(exchange, equal, total, ("no-state", "keys", "arguments"), INFERRED, 2)
         asks, total, evidence = self._by_arguments(exchange, where, keys)
         asks = [ask for ask in asks if keys.keys() & ask.questions.keys()]
-        stateless = [ask for ask in asks if ask.state is ABSENT]
+        stateless = [ask for ask in asks if ask.state is ABSENT or ask.state is None]  # null is no state
         if stateless:
             total = _counted(stateless, total)
             return self._choose(exchange, stateless, total, ("no-state", "arguments"), INFERRED, 2)
