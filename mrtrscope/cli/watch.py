@@ -105,7 +105,10 @@ def _live(store: Store, capture: Path, raw: bool) -> None:
             terminal.draw(screen.lines(board, view, width, height, colours(), capture.name, redact))
             for key in keys.pressed(terminal.read(TURN)):
                 rows = height - 1 if view.lines is not None else screen.rows_for(height, view)
+                listed = view.only_open
                 todo = keys.act(key, view, board, rows)
+                if view.only_open != listed:
+                    board = _look(watcher, view, rows)  # other operations: the next key chooses among these
                 if todo == keys.QUIT:
                     return
                 if todo == keys.OPEN:

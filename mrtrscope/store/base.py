@@ -30,6 +30,9 @@ if TYPE_CHECKING:
         Channel: type[model.Channel]
 
 
+# What is said for good, and all but notes of what is said of the present alone.
+SETTLED = "(level <> 'info' or not coalesce(provisional, 0))"
+
 # A channel that carried something of ours, and is no mere address that somebody asked.
 _OURS = "(coalesce(c.known, 0) or c.id in (select channel from findings))"
 
@@ -128,7 +131,9 @@ class Base:
         # a connection alone, of which no request is known yet, is no address
         asked = "exists (select 1 from events e where e.what = 'http-request' and e.channel = c.id)"
         return {
-            "addresses": int(self._one(f"select count(*) from ({others} and c.known is not null and {asked})")),
+            "addresses": int(
+                self._one(f"select count(*) from ({others} and c.known is not null and {asked})")
+            ),
             "more": bool(self._one(f"select count(*) from ({others} and c.known is null)")),
             "requests": int(self._one(requests)),
         }
@@ -181,9 +186,10 @@ class Base:
             for why in ("too-long", "too-deep")
         }
 
-    def finding_counts(self) -> dict[str, int]:
-        """Findings by level."""
-        found = dict(self._rows("select level, count(*) from findings group by level"))
+    def finding_counts(self, settled: bool = False) -> dict[str, int]:
+        """Findings by level; `settled`: without notes on what is still under way."""
+        chosen = f"where {SETTLED}" if settled else ""
+        found = dict(self._rows(f"select level, count(*) from findings {chosen} group by level"))
         return {level: found.get(level, 0) for level in LEVELS}
 
     def trouble(self) -> list[str]:

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from mrtrscope.store.base import Base
+from mrtrscope.store.base import SETTLED, Base
 from mrtrscope.store.more import told
 from mrtrscope.store.names import split_key
 from mrtrscope.store.values import LEVELS, Groups, by_operation, join_key, loaded, named, number, parsed_id
@@ -247,9 +247,10 @@ class Store(Base):
             self._rows(f"{_FINDING} where f.operation = ? {order}", (self._operation_id(operation),)),
         )
 
-    def latest_findings(self, most: int) -> list[model.Finding]:
-        """The last ones, in order of time."""
-        chosen = "select id from findings order by t desc, id desc limit ?"
+    def latest_findings(self, most: int, settled: bool = False) -> list[model.Finding]:
+        """The last ones, in order of time; `settled`: without notes on what is still under way."""
+        where = f"where {SETTLED}" if settled else ""
+        chosen = f"select id from findings {where} order by t desc, id desc limit ?"
         rows = self._rows(f"{_FINDING} where f.id in ({chosen}) order by f.t, f.id", (most,))
         return [self._finding(row) for row in rows]
 

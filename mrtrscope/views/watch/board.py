@@ -64,7 +64,7 @@ class Watcher:
         board.messages = _highest(store, "messages", "m")
         board.total = _highest(store, "operations", "op")
         board.rate = self._rate(clock, board.messages)
-        self._found(clock)
+        self._found(clock, live)
         board.levels, board.findings = self._levels, self._latest
         open_ones = _open(store)
         board.open = len(open_ones)
@@ -77,13 +77,16 @@ class Watcher:
         board.operations = [operation for operation in found if operation is not None]
         return board
 
-    def _found(self, clock: float) -> None:
-        """Findings have to be counted; where there are many, that is done less often."""
+    def _found(self, clock: float, live: bool) -> None:
+        """Findings have to be counted; where there are many, that is done less often.
+
+        While it goes on, a question is not "abandoned so far" because somebody still thinks about it.
+        """
         if clock < self._due:
             return
         began = time.perf_counter()
-        self._levels = self.store.finding_counts()
-        self._latest = self.store.latest_findings(LATEST)
+        self._levels = self.store.finding_counts(settled=live)
+        self._latest = self.store.latest_findings(LATEST, settled=live)
         self._due = clock + PAYS * (time.perf_counter() - began)
 
     def _rate(self, clock: float, messages: int) -> float:

@@ -22,8 +22,8 @@ _PRESSED: Final = re.compile(rb"\x1b\[[0-9;]*[A-Za-z~]|\x1bO[A-Za-z]|[\x00-\xff]
 
 
 def pressed(data: bytes) -> list[str]:
-    """Names of the keys in what one read brought; unknown ones are left out."""
-    return [name for key in _PRESSED.findall(data) if (name := _NAMES.get(key))]
+    """Names of the keys in what one read brought; those that do nothing are "other"."""
+    return [_NAMES.get(key, "other") for key in _PRESSED.findall(data)]
 
 
 def act(key: str, view: View, board: Board, rows: int) -> str:

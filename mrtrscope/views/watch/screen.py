@@ -62,7 +62,7 @@ def lines(
             f"{view.opened}   {'↓ ' + count(left, 'more line') if left else 'end'}   Esc back   d picture"
         )
         return _filled(shown, height, paint(cut(status, width, cells), "dim", colours))
-    made = [_head(board, width, colours, name), paint(_columns(width), "dim", colours)]
+    made = [_head(board, width, colours, name), paint(_columns(width, board), "dim", colours)]
     chosen = board.listed - 1 if view.place is None else view.place
     for n, operation in enumerate(board.operations):
         made.append(_operation(operation, board, width, colours, board.first + n == chosen, redact))
@@ -105,24 +105,24 @@ def _status(board: Board, view: View, width: int, colours: bool) -> str:
     return paint(cut(f"{text}{' ' * room}{keys}" if room >= 2 else text, width, cells), "dim", colours)
 
 
-def _widths(width: int) -> tuple[int, int, int]:
-    """Columns for channel, operation and state."""
-    rest = width - 8 - 13 - 4 - 10
+def _widths(width: int, board: Board) -> tuple[int, int, int, int]:
+    """Columns for number, channel, operation and state."""
+    number = max(8, len(f"  op{board.total} "))
+    rest = width - number - 13 - 4 - 10
     state = max(14, min(38, rest * 2 // 5))
     channel = 0 if width < 90 else min(24, rest // 5)
-    return channel, max(8, rest - state - channel), state
+    return number, channel, max(8, rest - state - channel), state
 
 
-def _columns(width: int) -> str:
-    channel, operation, state = _widths(width)
-    return _row(["", "began", "channel", "operation", "r", "state", "findings"], channel, operation, state)
+def _columns(width: int, board: Board) -> str:
+    return _row(["", "began", "channel", "operation", "r", "state", "findings"], *_widths(width, board))
 
 
-def _row(parts: list[str], channel: int, operation: int, state: int) -> str:
+def _row(parts: list[str], number: int, channel: int, operation: int, state: int) -> str:
     id, began, where, what, rounds, how, found = parts
     return (
-        _pad(id, 8) + _pad(began, 13) + (_pad(where, channel, middle=True) if channel else "") + _pad(what, operation)
-        + _pad(rounds, 4) + _pad(how, state) + _pad(found, 10)
+        _pad(id, number) + _pad(began, 13) + (_pad(where, channel, middle=True) if channel else "")
+        + _pad(what, operation) + _pad(rounds, 4) + _pad(how, state) + _pad(found, 10)
     )  # fmt: skip
 
 
@@ -135,7 +135,7 @@ def _pad(text: str, width: int, middle: bool = False) -> str:
 def _operation(
     operation: model.Operation, board: Board, width: int, colours: bool, chosen: bool, redact: Redactor
 ) -> str:
-    channel, what, state = _widths(width)
+    number, channel, what, state = _widths(width, board)
     if operation.outcome == "open":
         words, since = waits(operation, board.now)
         how = f"{duration(since)} {words}" if board.live else f"open, {words}"
@@ -145,10 +145,12 @@ def _operation(
         tone = OUTCOMES[operation.outcome]
     levels = {"must": "must", "should": "should", "info": "note"}
     found = f"{operation.findings} {levels[operation.worst]}" if operation.worst else ""
+    if board.live and operation.outcome == "open" and operation.worst == "info":
+        found = ""  # a note on what is not over yet
     target = visible(redact.text(f"{operation.method} {operation.target or ''}".strip()))
     text = _row(
         [f"{'▸' if chosen else ' '} {operation.id}", clock(operation.t), visible(operation.channel), target,
-         str(len(operation.rounds)), visible(how), found], channel, what, state,
+         str(len(operation.rounds)), visible(how), found], number, channel, what, state,
     )  # fmt: skip
     text = cut(text.rstrip(), width, cells)
     if not colours:
@@ -156,8 +158,8 @@ def _operation(
     if chosen:
         return f"\x1b[7m{text}{' ' * (width - cells(text))}\x1b[0m"
     # The state in its colour; where it begins is known, as all before it has fixed widths.
-    begin = _index(text, 8 + 13 + channel + what + 4)
-    end = _index(text, 8 + 13 + channel + what + 4 + state)
+    begin = _index(text, number + 13 + channel + what + 4)
+    end = _index(text, number + 13 + channel + what + 4 + state)
     mark = paint(text[end:], LEVELS.get(operation.worst or "", ""), True)
     return text[:begin] + paint(text[begin:end], tone, True) + mark
 

@@ -21,6 +21,7 @@ from mrtrscope.views.redact import Redactor
 from mrtrscope.views.watch import keys, screen
 from mrtrscope.views.watch.board import Board, Watcher, waits
 from mrtrscope.views.watch.screen import View
+from mrtrscope.views.words import clock
 from tests import captures
 from tests.conftest import LIMIT, SAMPLES, mrtrscope, wait_until
 from tests.views import hostile
@@ -47,7 +48,7 @@ def test_the_latest_are_read_and_no_more() -> None:
     found = board(SAMPLES / "sample-demo", 5)
     assert [op.id for op in found.operations] == ["op22", "op23", "op24", "op25", "op26"]
     assert (found.total, found.messages, found.open, found.first) == (26, 102, 1, 21)
-    assert found.levels["must"] == 6 and [f.at for f in found.findings][-1] == "m102"
+    assert found.levels["must"] == 6 and [f.at for f in found.findings][-1] == "m101"
     assert [op.id for op in board(SAMPLES / "sample-demo", 3, first=0).operations] == ["op1", "op2", "op3"]
     assert [op.id for op in board(SAMPLES / "sample-demo", 5, only_open=True).operations] == ["op26"]
 
@@ -70,6 +71,25 @@ def test_a_screen_is_as_large_as_the_window(width: int, colours: bool, tmp_path:
         made = drawn(capture, width=width, height=24, colours=colours)
         assert len(made) == 24
         assert max(cells(COLOUR.sub("", line)) for line in made) <= width
+
+
+def test_every_number_can_be_read() -> None:
+    found = board(SAMPLES / "sample-demo", 1)
+    found.total = 1_234_567
+    found.operations[0].id = "op1234567"
+    made = screen.lines(found, View(), 100, 24, False, "x", Redactor())
+    assert "op1234567" in made[2].split()
+    assert made[1].index("began") == made[2].index(clock(found.operations[0].t))
+
+
+def test_who_is_waited_for_has_abandoned_nothing_yet() -> None:
+    sample = SAMPLES / "sample-demo"
+    while_it_goes_on, later = board(sample, 1), board(sample, 1, wall=2e10)
+    assert while_it_goes_on.live and not later.live
+    told = [(found.text, found.operation) for found in later.findings]
+    assert ("nobody took up this question so far", "op26") in told
+    assert not any("so far" in found.text for found in while_it_goes_on.findings)
+    assert later.levels["info"] == while_it_goes_on.levels["info"] + 1
 
 
 def test_no_label_acts_on_the_terminal(tmp_path: Path) -> None:
@@ -97,7 +117,7 @@ def test_keys_by_name() -> None:
         "q",
     ]
     assert keys.pressed(b"\x1b") == ["escape"]
-    assert keys.pressed(b"\xffzZ\x1b[99~") == []
+    assert keys.pressed(b"\xffz\x1b[99~") == ["other"] * 3
 
 
 def test_moving_leaves_the_end_and_comes_back_to_it() -> None:
@@ -139,7 +159,7 @@ def test_help_is_left_by_any_key() -> None:
     view, found = View(), Board()
     keys.act("?", view, found, 10)
     assert "Enter" in "\n".join(screen.lines(found, view, 80, 20, False, "x", Redactor()))
-    assert keys.act("down", view, found, 10) == "" and not view.help
+    assert keys.act("other", view, found, 10) == "" and not view.help
 
 
 def test_once_prints_and_ends() -> None:
