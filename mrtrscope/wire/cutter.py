@@ -204,21 +204,27 @@ def read(
         if kind and not rest:
             return [message(origin, spot, raw, body, kind, oddities)]
     found: list[Text] = []
-    for _ in range(FOLLOWERS):
+    pieces = jsonrpc.pieces(raw, FOLLOWERS) if rest else [raw]
+    for n, text in enumerate(pieces):
+        if n:
+            text = text.lstrip(jsonrpc.WHITE)
+            body, oddities, why, rest = jsonrpc.parse(text)
+            oddities = (*oddities, BEHIND)
+        if n == FOLLOWERS:
+            break
         kind = jsonrpc.kind_of(body, sure) if type(body) is dict else ""
-        text = raw[: max(len(raw) - len(rest), 0)].rstrip() or raw if rest else raw
         if kind:
             found.append(message(origin, spot, text, body, kind, oddities, part=len(found)))
         elif type(body) is list and any(type(e) is dict and jsonrpc.kind_of(e, sure) for e in body):
             found += _batch(origin, spot, text, body, oddities, sure, len(found))
         else:
             break
-        if not rest:
-            return found
-        raw = rest
-        body, oddities, why, rest = jsonrpc.parse(raw)
-        oddities = (*oddities, BEHIND)
+    else:
+        return found
     spot.part += len(found)
+    if n:
+        raw = b"".join(pieces[n:]).lstrip(jsonrpc.WHITE)
+        rest = rest or b"".join(pieces[n + 1 :])
     found.append(non_message(origin, spot, raw, _why(raw, body, why, rest), ABSENT if rest else body, counts))
     return found
 

@@ -37,9 +37,10 @@ Parsed = tuple[Any, Oddities, str, bytes]
 _STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.S)
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _NO_CHARACTER = re.compile("[\udc80-\udcff]")
+_BEFORE = re.compile("[ \t\r\n]*+\ufeff?[ \t\r\n]*+")  # a value
 _NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
-_WHITE = b" \t\r\n"
+WHITE = b" \t\r\n"
 
 
 class WideNumber(float):
@@ -281,6 +282,31 @@ def id_text(value: Any) -> str | None:
 def wide_id(value: Any) -> bool:
     """Whether a reader that knows only doubles would take this id for another one."""
     return type(value) is WideNumber or (type(value) is int and not -_SAFE <= value <= _SAFE)
+
+
+def pieces(text: bytes, most: int) -> list[bytes]:
+    """The text cut behind each of its JSON values, as far as it can be read; one more for what is behind `most`.
+
+    Joined again they are the text. It is gone through once, however many values stand in it.
+    """
+    kept = text.decode("utf-8", "surrogateescape")
+    source = _NO_CHARACTER.sub("\ufffd", kept)
+    decoder = json.JSONDecoder(parse_int=len, parse_float=len)
+    found: list[bytes] = []
+    begin, size = 0, len(source.rstrip(" \t\r\n"))
+    try:
+        while len(found) < most and begin < size:
+            before = _BEFORE.match(source, begin)
+            _, end = decoder.raw_decode(source, before.end() if before is not None else begin)
+            if end >= size:
+                end = len(source)
+            found.append(kept[begin:end].encode("utf-8", "surrogateescape"))
+            begin = end
+    except (ValueError, RecursionError):
+        pass
+    if begin < size:
+        found.append(kept[begin:].encode("utf-8", "surrogateescape"))
+    return found
 
 
 def elements(text: bytes) -> list[bytes]:

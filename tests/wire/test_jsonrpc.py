@@ -12,8 +12,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mrtrscope.wire.events import ABSENT
-from mrtrscope.wire.jsonrpc import MAX_DEPTH, MAX_SIZE, depth, elements, id_text, kind_of, parse, wide_id
+from mrtrscope.wire import jsonrpc
+from mrtrscope.wire.cutter import Origin, Spot, read
+from mrtrscope.wire.events import ABSENT, Peer
+from mrtrscope.wire.jsonrpc import (
+    MAX_DEPTH,
+    MAX_SIZE,
+    depth,
+    elements,
+    id_text,
+    kind_of,
+    parse,
+    pieces,
+    wide_id,
+)
 
 
 def odd(text: bytes) -> list[tuple[str, str]]:
@@ -316,3 +328,31 @@ def test_few_texts_are_read_without_pydantic_and_give_the_same_values() -> None:
         timeout=60,
     )
     assert done.stdout == "(True, (True, False, False), False, True)\n", done.stderr
+
+
+@given(
+    st.lists(
+        st.sampled_from([b"{}", b' {"a": 1}', b"[1]\r", b"\xef\xbb\xbf{}", b'"\xff"', b"\n", b"x"]),
+        max_size=8,
+    )
+)
+def test_pieces_joined_are_the_text(parts: list[bytes]) -> None:
+    text = b"".join(parts)
+    found = pieces(text, 3)
+    assert b"".join(found) in (text, b"" if text.isspace() else text)
+    assert len(found) <= 4 and all(not parse(piece)[3] for piece in found[:3][:-1])
+
+
+def test_values_behind_one_another_are_each_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    read_bytes = []
+
+    def counting(text: bytes) -> Any:
+        read_bytes.append(len(text))
+        return parse(text)
+
+    monkeypatch.setattr(jsonrpc, "parse", counting)
+    one = b'{"jsonrpc":"2.0","method":"n"}'
+    raw = one * 500 + b'{"jsonrpc":"2.0","method":"m","params":[' + b"[]," * 50_000 + b"1]}"
+    origin = Origin("j.mrj", "1i", "c2s", "s", Peer("p", "stdio"))
+    assert len(read(origin, Spot(1, 0, 0, ()), raw)) == 501
+    assert sum(read_bytes) < 3 * len(raw)
