@@ -18,8 +18,9 @@ LIMIT = 16384  # characters of a header that are read
 SCOPES = 256
 
 _ITEM = re.compile(
-    r"""[\s,]*([!#$%&'*+.^_`|~0-9A-Za-z-]+)(?:\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"=]+)(?=[\s,]|$)))?[^\S,]*"""
+    r"""[\s,]*+([!#$%&'*+.^_`|~0-9A-Za-z-]+)(?:\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"=]+)(?=[\s,]|$)))?[^\S,]*"""
 )
+_BETWEEN = re.compile(r"[\s,]*")
 
 
 class Challenge(NamedTuple):
@@ -54,7 +55,8 @@ def challenges(value: str) -> list[tuple[str, dict[str, str]]]:
     while at < len(value):
         match = _ITEM.match(value, at)
         if match is None or match.end() == at:
-            at += 1  # something that no challenge has
+            between = _BETWEEN.match(value, at)
+            at = (between.end() if between is not None else at) + 1  # something that no challenge has
             continue
         at = match.end()
         name, quoted, plain = match.groups()

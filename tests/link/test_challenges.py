@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -49,6 +51,13 @@ def test_any_header_is_read_without_an_exception(header: str) -> None:
 
 def test_a_header_of_quotes_alone_takes_no_time() -> None:
     assert challenges('a="' * 20_000)
+
+
+def test_a_header_of_separators_alone_takes_no_time() -> None:
+    started = time.process_time()
+    for _ in range(200):
+        assert challenges("Bearer a=b" + ",\t" * 8_000 + '"') == [("bearer", {"a": "b"})]
+    assert time.process_time() - started < 60  # a second each, when every separator is a beginning
 
 
 def test_documents_stand_where_the_specification_says() -> None:
