@@ -171,7 +171,7 @@ class Operations:
         """HTTP refused the request for want of credentials or capacity: it may be sent again as it is."""
         http = exchange.http
         wait = AGAIN_WITHIN.get(http.status or 0) if http is not None else None
-        if wait is None or exchange.link is not None or exchange.part:
+        if wait is None or exchange.part:
             return
         operation = exchange.operation
         self.keep(operation)
@@ -194,6 +194,8 @@ class Operations:
         ):
             return None
         del self._refused[request]
+        if before.link is not None:  # with another credential it was taken for a stranger's
+            exchange.link, exchange.stranger = before.link, None
         return self.open.get(key) or self.recall(key)
 
     def overdue(self, now: int) -> list[Operation]:
