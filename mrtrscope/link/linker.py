@@ -60,7 +60,7 @@ class Linker:
         self.watchers = Watchers(memory, self.sessions)
         self.stdio = Stdio(self.sessions, sink)
         self._memory = memory
-        self._gapped: dict[str, bool] = {}  # peers of which something is missing: strays are no wonder there
+        self._gapped: dict[str, bool] = {}  # peers, channels: something is missing there
         self.now = 0
 
     def feed(self, event: Event) -> None:
@@ -370,7 +370,7 @@ class Linker:
         elif signal.what == ev.LANE_END and signal.detail.get("lane") == "i":
             self._given_up(self.operations.peer_ended(signal.peer.id))
         elif signal.what == ev.GAP:
-            self._gapped[signal.peer.id] = True
+            self._gapped[signal.peer.id] = self._gapped[signal.channel] = True
 
     def _http_ended(self, http: HttpExchange) -> None:
         if (pair := http.facts.get("pair")) == http.key:

@@ -52,6 +52,8 @@ def may_be_missing(message: Message, gapped: Mapping[str, bool]) -> bool:
     """Whether what a response answers may lie before the capture, or in a gap of it."""
     if message.peer.id in gapped:
         return True
+    if message.http is not None and message.dir == "c2s" and message.channel in gapped:
+        return True  # a server may have asked on any stream
     if message.http is None:
         return not message.peer.whole
     return message.dir == "s2c" and message.http.method == "GET"

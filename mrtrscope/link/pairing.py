@@ -194,8 +194,10 @@ def end_of(http: HttpExchange) -> str:
     """
     if http.status is not None and http.status >= 400:
         return ERROR
+    if http.cut:
+        return CUT  # the answer may be in what is missing
     if http.closed_by == "client" or "left" in http.facts:
         return CANCEL
     kind = (http.response_header("content-type") or "").lower()
-    whole = http.status is not None and not http.error and http.closed_by != "upstream" and not http.cut
+    whole = http.status is not None and not http.error and http.closed_by != "upstream"
     return ERROR if whole and kind and "event-stream" not in kind and "json" not in kind else CUT

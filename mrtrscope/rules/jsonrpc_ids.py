@@ -174,8 +174,9 @@ def never_answered(operation: Operation, ctx: Context) -> Iterator[Finding]:
     """A request never got a response.
 
     Why it matters: it is what a hung call looks like from outside.
-    Cannot tell: streams that the client closed or cancelled are its own wish, a subscription stays open by design; what
-    is younger than two minutes at the end of the recording may still be answered.
+    Cannot tell: streams that the client closed or cancelled are its own wish, a subscription stays open by design; the
+    answer may be in what the recording lacks; what is younger than two minutes at the end of the recording may still be
+    answered.
     """
     exchange = ctx.exchange
     if exchange is None or exchange.answer is not None or exchange.method == LISTEN:
@@ -183,7 +184,7 @@ def never_answered(operation: Operation, ctx: Context) -> Iterator[Finding]:
     if exchange.state == "waiting":
         if ctx.channel.last - exchange.t < PATIENCE:
             return
-    elif exchange.state != "lost":
+    elif exchange.state != "lost" or (exchange.http is not None and exchange.http.cut):
         return
     request = exchange.request
     yield ctx.finding(

@@ -95,6 +95,8 @@ def _exchange(flow: Any, number: int, conn: int) -> Row:
         row.chunks = [(row.t_end, response.raw_content)]
     if error:
         row.by, row.error = _by(error), error
+        # mitmproxy keeps the body of a stream only when the stream came to its end
+        row.lost = not row.chunks and response.headers.get("content-length") != "0"
     elif response.timestamp_end is None:
         row.by = "open"
     return row

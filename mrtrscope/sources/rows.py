@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
-from mrtrscope.frames import DATA, END, HEAD, OPEN, Frame
+from mrtrscope.frames import DATA, END, GAP, HEAD, OPEN, Frame
 
 Headers = list[tuple[str, str]]
 Record = tuple[int, str, str, bytes]  # time, lane, kind, payload
@@ -28,11 +28,12 @@ class Row:
     request   method, url, http, headers, body              answer   status, reason, http, headers, None without one
     chunks    of the answer, with their times               decoded  bodies have lost their content coding
     by        who ended it; "open": nobody did              error    what went wrong
+    lost      of the answer's body nothing was kept, though there may have been one
     """
 
     __slots__ = (
         "answer", "body", "by", "chunks", "client", "conn", "decoded", "error", "flow", "flow_id",
-        "headers", "http", "method", "number", "ours", "t", "t_answer", "t_end", "t_sent", "url",
+        "headers", "http", "lost", "method", "number", "ours", "t", "t_answer", "t_end", "t_sent", "url",
     )  # fmt: skip
 
     def __init__(self, number: int, flow: int, t: int) -> None:
@@ -56,6 +57,7 @@ class Row:
         self.t_end: int | None = None
         self.by = "server"
         self.error = ""
+        self.lost = False
 
     def records(self) -> Iterator[Record]:
         """Its frames, in order; no time is before the one in front of it."""
@@ -92,6 +94,8 @@ class Row:
             for t, data in self.chunks:
                 now = max(now, t)
                 yield now, a, DATA, data
+        if self.lost:
+            yield now, a, GAP, _json({"bytes": 0, "frames": 1, "why": "the file has no body of this answer"})
         if self.by != "open":
             now = max(now, now if self.t_end is None else self.t_end)
             end = {"by": self.by}

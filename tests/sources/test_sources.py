@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from mitmproxy.io import FlowWriter
 from mitmproxy.test import tflow
 
+from mrtrscope.analyse import bring_up_to_date
 from mrtrscope.frames import DATA
 from mrtrscope.recorder import Journal
 from mrtrscope.sources import SourceError, open_source
@@ -192,6 +193,55 @@ def test_mitmproxy_flows(tmp_path: Path) -> None:
         ]
         assert found[0].http is not None and found[0].http.flow == flow.id
         assert [e.http.closed_by for e in events if e.http and e.http.number == 2][-1] == "client"
+
+
+def test_streams_whose_body_mitmproxy_did_not_keep_are_lost_and_blame_nobody(tmp_path: Path) -> None:
+    """A client that leaves an event stream takes its body out of the file; a question may have been in it."""
+
+    def posted(n: int, sent: dict[str, Any], said: dict[str, Any] | None, session: bool = True) -> Any:
+        flow = http_flow()
+        flow.id = str(n)
+        flow.request.content = json.dumps({"jsonrpc": "2.0", **sent}).encode()
+        flow.request.timestamp_start = flow.request.timestamp_end = 1000.0 + n
+        flow.response.timestamp_start = flow.response.timestamp_end = 1000.2 + n
+        flow.response.content = json.dumps({"jsonrpc": "2.0", "id": sent.get("id"), "result": said}).encode()
+        flow.response.headers["mcp-session-id"] = "s1"
+        if session:
+            flow.request.headers["mcp-session-id"] = "s1"
+            flow.request.headers["mcp-protocol-version"] = "2025-11-25"
+        if said is None:
+            flow.response.status_code, flow.response.content = 202, b""
+        return flow
+
+    hello = {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {"roots": {}},
+        "clientInfo": {"name": "c", "version": "1"},
+    }
+    agreed = {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {"tools": {}},
+        "serverInfo": {"name": "s", "version": "1"},
+    }
+    streamed = posted(3, {"id": 3, "method": "tools/call", "params": {"name": "x", "arguments": {}}}, {})
+    streamed.response.raw_content = None
+    streamed.response.headers["content-type"] = "text/event-stream"
+    streamed.error = tflow.terr("Client disconnected.")
+    path = flow_file(
+        tmp_path / "x.mitm",
+        posted(1, {"id": 1, "method": "initialize", "params": hello}, agreed, session=False),
+        posted(2, {"method": "notifications/initialized"}, None),
+        streamed,
+        posted(4, {"id": 77, "result": {"roots": []}}, None),
+    )
+    with bring_up_to_date(path) as store:
+        assert [(o.method, o.outcome) for o in store.operations()] == [
+            ("initialize", "complete"),
+            ("tools/call", "lost"),
+        ]
+        assert [f.rule for f in store.findings() if f.rule.startswith("jsonrpc/")] == []
+        lost = "select detail from events where what = 'gap'"
+        assert "no body" in store.db.conn.execute(lost).fetchone()[0]
 
 
 def test_mitmproxy_tcp_flows(tmp_path: Path) -> None:
