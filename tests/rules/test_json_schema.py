@@ -19,7 +19,7 @@ CITY = {
     "properties": {"city": {"type": "string"}, "n": {"type": "integer"}},
     "required": ["city"],
 }
-SECONDS = 5.0  # for one evaluation, on a loaded machine; unbounded ones take minutes
+SECONDS = 20.0  # of computing, for one evaluation; unbounded ones take minutes
 
 VALUES = st.recursive(
     st.none()
@@ -141,9 +141,9 @@ MANY = {str(n): n for n in range(200_000)}
     ids=lambda value: str(value)[:40],
 )
 def test_what_is_hostile_or_no_schema_ends_soon_and_is_not_told(schema: Any, value: Any, size: int) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     found = Schema(schema).faults(value, size)
-    assert time.perf_counter() - started < SECONDS
+    assert time.process_time() - started < SECONDS
     assert found is None
 
 

@@ -284,9 +284,9 @@ def test_junk_does_not_fill_the_memory() -> None:
 @pytest.mark.parametrize("answers", [False, True])
 def test_no_bytes_are_slow(text: bytes, answers: bool) -> None:
     for chunks in ([text], [text[n : n + 40] for n in range(0, len(text), 40)]):
-        begin = time.perf_counter()
+        begin = time.process_time()
         run(chunks, answers, finish=True)
-        assert time.perf_counter() - begin < 5
+        assert time.process_time() - begin < 20  # where a text is read again for every byte, minutes
 
 
 # -- the same as h11 ---------------------------------------------------------------------------------------------------

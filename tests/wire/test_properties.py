@@ -204,9 +204,9 @@ def test_a_body_in_single_bytes_is_not_tried_again_and_again(closing: bytes) -> 
         ("1a", HEAD, head),
         *data("1a", *bytewise(text)),
     ]
-    begin = time.perf_counter()
+    begin = time.process_time()
     read(journal([*steps, ("1a", END, {})]), {"how": "addon"})
-    assert time.perf_counter() - begin < 20
+    assert time.process_time() - begin < 20
 
 
 def test_an_event_without_end_is_remembered_in_bounds() -> None:
