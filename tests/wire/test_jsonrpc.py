@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import time
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -356,3 +357,13 @@ def test_values_behind_one_another_are_each_read_once(monkeypatch: pytest.Monkey
     origin = Origin("j.mrj", "1i", "c2s", "s", Peer("p", "stdio"))
     assert len(read(origin, Spot(1, 0, 0, ()), raw)) == 501
     assert sum(read_bytes) < 3 * len(raw)
+
+
+def test_depth_is_told_within_a_few_times_the_text() -> None:
+    text = b'{"a":' * 200_000
+    tracemalloc.start()
+    try:
+        assert depth(text) == 200_000
+        assert tracemalloc.get_traced_memory()[1] < 4 * len(text)
+    finally:
+        tracemalloc.stop()
