@@ -9,6 +9,7 @@ import contextlib
 import itertools
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -35,6 +36,10 @@ LIMIT = 90.0
 """Seconds after which what was awaited is taken not to come: long, as the machine may have much else to do."""
 
 IN_CI = os.environ.get("CI", "") not in ("", "0", "false")
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # Run in the background of a script; processes of tests would inherit that, and are to hear Ctrl-C.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 hypothesis.settings.register_profile("mrtrscope", deadline=None, print_blob=True)
 hypothesis.settings.register_profile("ci", deadline=None, print_blob=True, derandomize=True)
