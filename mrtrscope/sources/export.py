@@ -76,21 +76,22 @@ class _Pipes:
         self._headers = headers
         self._left: dict[tuple[str, str], tuple[int, bytearray]] = {}
         self._names: dict[tuple[str, str], str] = {}
+        self._named: set[str] = set()
 
     def feed(self, frame: Frame) -> Iterator[tuple[str, Line]]:
         key = (frame.journal, frame.lane)
         if frame.kind == EXIT:
             how = {k: v for k, v in detail_of(frame.data).items() if k in ("code", "signal")}
-            yield self._name(key), {"t": frame.t / 1e6, "dir": "exit", **how}
+            yield self._give(key, {"t": frame.t / 1e6, "dir": "exit", **how})
         elif frame.kind == END:
             yield from self._flush(key)
             if frame.lane[-1] == "i" and text_of(detail_of(frame.data), "by") == "client":
-                yield self._name(key), {"t": frame.t / 1e6, "dir": "eof"}
+                yield self._give(key, {"t": frame.t / 1e6, "dir": "eof"})
         elif frame.kind == DATA:
             *lines, left = frame.data.split(b"\n")
             for line in lines:
                 _, before = self._left.pop(key, (0, b""))
-                yield self._name(key), self._line(key, frame.t, bytes(before) + line)
+                yield self._give(key, self._line(key, frame.t, bytes(before) + line))
             if left:
                 _, kept = self._left.get(key, (0, bytearray()))
                 kept += left
@@ -103,7 +104,16 @@ class _Pipes:
     def _flush(self, key: tuple[str, str]) -> Iterator[tuple[str, Line]]:
         t, left = self._left.pop(key, (0, bytearray()))
         if left:
-            yield self._name(key), self._line(key, t, bytes(left)) | {"nonl": True}
+            yield self._give(key, self._line(key, t, bytes(left)) | {"nonl": True})
+
+    def _give(self, key: tuple[str, str], line: Line) -> tuple[str, Line]:
+        """The line with the name of its file; the first one says of which channel the process was."""
+        name = self._name(key)
+        channel = self._headers.get(key[0], {}).get("channel")
+        if channel and name not in self._named:
+            self._named.add(name)
+            line["channel"] = str(channel)
+        return name, line
 
     def _line(self, key: tuple[str, str], t: int, data: bytes) -> Line:
         return {"t": t / 1e6, "dir": _DIR[key[1][-1]], **_text("line", data)}

@@ -3,6 +3,7 @@ of exchanges.
 
     stdio  {"t": seconds, "dir": "c2s"|"s2c"|"stderr", "line": text | "b64": bytes, "nonl"?: true, "process"?: n}
            {"t", "dir": "eof"} the client closed stdin; {"t", "dir": "exit", "code": n | "signal": n}
+           the first line may have "channel": the name of the server, else it is that of the file
     http   {"t", "flow"?, "conn"?, "t_req_end"?, "t_end"?, "closed_by"?, "error"?,
             "request": {"method", "url", "http"?, "headers", "body"|"body_b64"?},
             "response": null | {"status", "reason"?, "headers", "t"?, "chunks": [{"t", "data"|"b64"}], "end"?}}
@@ -25,6 +26,7 @@ from mrtrscope.sources.rows import Headers, Row
 
 WINDOW = 4096  # lines of a stdio transcript that may stand in another order than that of time
 LINE_LIMIT = 1 << 28
+NAME_LIMIT = 200  # characters of a channel's name
 _ROLE = {"c2s": "i", "s2c": "o", "stderr": "e", "eof": "i", "exit": "z"}
 _KIND = {"eof": END, "exit": EXIT}
 _ENDS = {
@@ -70,6 +72,20 @@ class StdioTranscript(Transcript):
     """A wrapped process, or several runs of it."""
 
     kind = "stdio transcript"
+
+    def headers(self) -> dict[str, dict[str, Any]]:
+        told = self._first().get("channel")
+        channel = told if type(told) is str and 0 < len(told) <= NAME_LIMIT else self.name
+        return {self.name: {"how": "transcript", "channel": channel, "whole": True}}
+
+    def _first(self) -> dict[str, Any]:
+        """The first line, if it is a JSON object; what is wrong with the file is told by `frames`."""
+        try:
+            with self._open() as file:
+                row = json.loads(file.readline(LINE_LIMIT))
+        except (OSError, EOFError, ValueError, RecursionError):
+            return {}
+        return row if type(row) is dict else {}
 
     def frames(self) -> Iterator[Frame]:
         offset = number = 0

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from mrtrscope import analyse
 from mrtrscope.frames import DATA, Frame
 from mrtrscope.sources import SourceError, open_source
 from mrtrscope.sources.export import transcripts, write
@@ -59,7 +61,7 @@ def test_relayed_connections_are_exported_as_exchanges() -> None:
     found = list(transcripts(frames, {"j": {"how": "relay", "channel": "http://up:9"}}))
     stdio = [(name, line) for name, line in found if name != "http"]
     assert stdio == [
-        ("http___up_9-0", {"t": 8.0, "dir": "c2s", "line": "a"}),
+        ("http___up_9-0", {"t": 8.0, "dir": "c2s", "line": "a", "channel": "http://up:9"}),
         ("http___up_9-0", {"t": 10.0, "dir": "c2s", "line": "bb"}),
         ("http___up_9-0", {"t": 11.0, "dir": "eof"}),
         ("http___up_9-0", {"t": 12.0, "dir": "exit", "code": 3}),
@@ -82,6 +84,34 @@ def test_recorded_captures_are_exported_whole(capture: Path, tmp_path: Path) -> 
     after = [event for path in paths for event in events_of(path)]
     assert messages_of(before) == messages_of(after)
     assert sum(counts(before)[:3]) == sum(counts(after)[:3])
+
+
+@pytest.mark.parametrize("capture", sorted(SAMPLES.glob("sample-*")), ids=lambda path: path.name)
+def test_what_went_out_as_text_comes_back_as_the_same_operations(capture: Path, tmp_path: Path) -> None:
+    with open_source(capture) as source:
+        paths = write(source, tmp_path / "out")
+    for path in paths:
+        with open_source(path) as source:
+            import_source(source, tmp_path / "back")
+    assert told_of(tmp_path / "back") == told_of(capture)
+
+
+def told_of(capture: Path) -> list[tuple[object, ...]]:
+    """Operations with their channel, processes and rounds, and what was found at them."""
+    with analyse.bring_up_to_date(capture) as store:
+        return [
+            (op.channel, op.method, op.target, op.kind, op.outcome, op.findings,
+             [(r.request, r.answer, r.link.grade if r.link else None) for r in op.rounds])
+            for op in store.operations()
+        ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [7, "", "x" * 500])
+def test_what_is_no_name_of_a_channel_is_not_taken_for_one(name: object, tmp_path: Path) -> None:
+    file = tmp_path / "tailor.jsonl"
+    file.write_text(json.dumps({"t": 1.0, "dir": "c2s", "line": "{}", "channel": name}) + "\n")
+    with open_source(file) as source:
+        assert [header["channel"] for header in source.headers().values()] == [source.name]
 
 
 def messages_of(events: list[Event]) -> Counter[tuple[str, bytes, int]]:
