@@ -37,9 +37,11 @@ LIMIT = 90.0
 
 IN_CI = os.environ.get("CI", "") not in ("", "0", "false")
 
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    # Run in the background of a script; processes of tests would inherit that, and are to hear Ctrl-C.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+# Run by nohup or in the background of a script, these are ignored; processes of tests would inherit that, as they do
+# not inherit a handler.
+for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else lambda *_: None)
 
 hypothesis.settings.register_profile("mrtrscope", deadline=None, print_blob=True)
 hypothesis.settings.register_profile("ci", deadline=None, print_blob=True, derandomize=True)

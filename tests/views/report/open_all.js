@@ -3,7 +3,7 @@
   const own = "script, iframe, object, embed, img, base, form:not(#filters), link, foreignObject, textarea, math";
   while (!document.getElementById("more-line").hidden) document.getElementById("more").click();
   for (const button of document.querySelectorAll("tr.op button")) button.click();
-  const end = Date.now() + 60000;
+  const end = Date.now() + 240000;
   while (document.querySelectorAll("tr.detail h3").length < document.querySelectorAll("tr.op").length) {
     if (Date.now() > end) throw new Error("not all opened");
     await new Promise((done) => setTimeout(done, 20));
