@@ -43,7 +43,7 @@ def runs(notes: list[Said], unfold: bool) -> list[list[Said]]:
 
 
 def summary(run: list[Said]) -> str:
-    """Several notifications in words: "12 progress, 0 → 100 %; 3 log lines: 2 info, 1 warning"."""
+    """Several in words: "12 progress, 0 → 100 %; 3 log lines: 2 info, 1 warning; 2 resources/updated"."""
     parts = []
     progress = [note.member("params") for note in run if note.method == PROGRESS]
     if progress:
@@ -54,7 +54,11 @@ def summary(run: list[Said]) -> str:
         parts.append(
             f"{count(len(logs), 'log line')}: {series([f'{n} {level}' for level, n in levels.most_common(4)])}"
         )
-    others = Counter(visible(note.method) for note in run if note.method not in (PROGRESS, LOG))
+    others = Counter(
+        visible(note.method.removeprefix("notifications/").removeprefix("subscriptions/"))
+        for note in run
+        if note.method not in (PROGRESS, LOG)
+    )
     parts += [f"{n} {method}" for method, n in others.most_common(4)]
     if len(others) > 4:
         parts.append(f"{len(others) - 4} other kinds")

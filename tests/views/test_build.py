@@ -127,6 +127,13 @@ def test_notifications_fold_and_unfold() -> None:
     assert sum(row.kind == "arrow" for row in unfolded.rows) == 16
 
 
+def test_what_a_subscription_delivered_is_named_shortly() -> None:
+    script = scenes.Script("watch", {})
+    for method in ("subscriptions/acknowledged", "resources/updated", "resources/updated"):
+        script.note(f"notifications/{method}")
+    assert ("fold", "1 acknowledged; 2 resources/updated") in rows(build(script.done().detail()))
+
+
 def test_many_rounds_fold_but_those_with_findings_stay() -> None:
     made = scenes.many_rounds(60)
     made.findings = [scenes.broken_state().findings[0]]
