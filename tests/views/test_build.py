@@ -131,7 +131,7 @@ def test_what_a_subscription_delivered_is_named_shortly() -> None:
     script = scenes.Script("watch", {})
     for method in ("subscriptions/acknowledged", "resources/updated", "resources/updated"):
         script.note(f"notifications/{method}")
-    assert ("fold", "1 acknowledged; 2 resources/updated") in rows(build(script.done().detail()))
+    assert ("fold", "2 resources/updated; 1 acknowledged") in rows(build(script.done().detail()))
 
 
 def test_many_rounds_fold_but_those_with_findings_stay() -> None:
