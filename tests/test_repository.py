@@ -181,7 +181,7 @@ def test_the_builder_is_pinned_everywhere_alike() -> None:
 )
 def test_style(check: list[str]) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", *check], cwd=ROOT, capture_output=True, text=True, timeout=110
+        [sys.executable, "-m", *check], cwd=ROOT, capture_output=True, text=True, timeout=280
     )
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
 
