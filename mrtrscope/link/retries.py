@@ -257,7 +257,10 @@ class Retries:
             and "arguments" not in evidence
             and (path := difference(ask.arguments, exchange.arguments)) is not None
         ):
-            differences = (*differences, Difference("arguments-changed", path or "/"))
+            differences = (
+                *differences,
+                Difference("arguments-changed", f"arguments changed at {path or '/'}"),
+            )
         link.grade, link.to, link.ask, link.differences = grade, ask.key, ask, differences
         return link
 

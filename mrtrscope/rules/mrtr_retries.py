@@ -43,7 +43,9 @@ def state_did_not_come_back(retry: Message, ctx: Context) -> Iterator[Finding]:
             expected="the requestState of the answer, code point for code point",
             also=link.candidates[:SHOWN],
             path="/params/requestState",
-            text=f"requestState did not come back as it was issued: {difference.text}",
+            text=difference.text
+            if difference.what == "state-dropped"
+            else f"requestState did not come back as it was issued: {difference.text}",
         )
 
 
@@ -208,7 +210,7 @@ def retry_of_something_else(retry: Message, ctx: Context) -> Iterator[Finding]:
             expected=ask.arguments,
             also=[ask.exchange],
             path="/params/arguments",
-            text=f"arguments changed at {difference.text}",
+            text=difference.text,
         )
 
 

@@ -82,7 +82,7 @@ def takes_the_state_of_another_request(answer: Message, ctx: Context) -> Iterato
             path=difference.what,
             text=f"carried out, but {difference.text}"
             if moved
-            else f"carried out with other arguments than the state was issued for ({difference.text})",
+            else f"carried out with the state of a call with other arguments: {difference.text}",
             level=None if moved else "info",
         )
 

@@ -25,7 +25,7 @@ from mrtrscope.views.scene import (
     Scene,
     Span,
 )
-from mrtrscope.views.words import clock, count, duration
+from mrtrscope.views.words import clock, count, duration, told
 
 ROUNDS = 10  # more rounds than this are folded: the first and last three stay, and some with findings
 _KEPT = 3
@@ -285,7 +285,9 @@ class _Builder:
         if row is not None:
             self.rows[row].marks.append(n)
         saw, expected = (
-            "" if value is None else questions.short(self.redact.value(self._without_states(value)))
+            ""
+            if value is None or told(value, finding.text)
+            else questions.short(self.redact.value(self._without_states(value)))
             for value in (finding.saw, finding.expected)
         )
         text = visible(self.redact.text(finding.text))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
@@ -12,7 +11,7 @@ from mrtrscope import model
 from mrtrscope.views.escape import visible
 from mrtrscope.views.metrics import cells, cut
 from mrtrscope.views.table import Cell, Column, paint, table
-from mrtrscope.views.words import clock, count, duration, series, size, when
+from mrtrscope.views.words import clock, count, duration, series, size, told, when
 
 OUTCOMES = {"complete": "green", "error": "red", "open": "yellow", "abandoned": "magenta", "cancelled": "magenta",
             "lost": "magenta"}  # fmt: skip
@@ -126,7 +125,7 @@ def finding(
     head = f"{paint(found.rule, 'bold', colours)}  {paint(found.level, LEVELS[found.level], colours)}  {found.party}"
     yield f"{head}  {at}: {visible(found.text)}"
     for word, value in (("saw", found.saw), ("expected", found.expected)):
-        if value is not None and not _told(value, found.text):
+        if value is not None and not told(value, found.text):
             yield f"    {word} {_value(value, width)}"
     if found.also:
         yield f"    see also {visible(series(found.also))}"
@@ -146,12 +145,6 @@ def summary(levels: Mapping[str, int], colours: bool) -> str:
         for level, word in words.items() if (n := levels.get(level, 0))
     ]  # fmt: skip
     return series(parts) if parts else paint("No findings", "green", colours)
-
-
-def _told(value: Any, text: str) -> bool:
-    """Whether the text of a finding says the value already, in words of its own; a number may mean something else."""
-    said = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return len(said) > 3 and said in text and re.search(rf"(?<!\w){re.escape(said)}(?!\w)", text) is not None
 
 
 def _value(value: Any, width: int | None) -> str:

@@ -288,7 +288,8 @@ class Page:
 
 EVIDENCE = {
     "state": "state equal", "no-state": "no state was issued", "keys": "answers its questions",
-    "arguments": "arguments equal", "client": "same client",
+    "arguments": "arguments equal", "client": "same client", "state-alike": "a state much like it",
+    "task": "the same task",
 }  # fmt: skip
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import re
 from datetime import UTC, datetime
+from typing import Any
 
 _RECENT = 1e8  # seconds since 1970: anything below is a transcript that counts from its own beginning
 
@@ -56,6 +59,12 @@ def series(parts: list[str], last: str = "and") -> str:
     if len(parts) < 2:
         return "".join(parts)
     return f"{', '.join(parts[:-1])} {last} {parts[-1]}"
+
+
+def told(value: Any, text: str) -> bool:
+    """Whether the text of a finding says the value already, in words of its own; a number may mean something else."""
+    said = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return len(said) > 3 and said in text and re.search(rf"(?<!\w){re.escape(said)}(?!\w)", text) is not None
 
 
 def size(n: int) -> str:

@@ -18,7 +18,7 @@ from mrtrscope.views.ribbons import measured, shortened
 from mrtrscope.views.scene import FindingDetail, OperationDetail, RoundDetail, Scene
 from mrtrscope.views.show import EVIDENCE
 from mrtrscope.views.spelled import STATE
-from mrtrscope.views.words import series, when
+from mrtrscope.views.words import series, told, when
 from mrtrscope.views.writers import svg
 from mrtrscope.wire.events import ABSENT
 
@@ -166,10 +166,10 @@ def finding(
     if also:
         out["also"] = [visible(place) for place in also[:50]]
     for name, value in (("saw", saw), ("expected", expected)):
-        if value is not None:
-            told = redact.value(value)
-            told = told if isinstance(told, str) else json.dumps(told, ensure_ascii=False)
-            out[name] = visible(told if len(told) <= VALUE else f"{told[:VALUE]}…")
+        if value is not None and not told(value, text):
+            shown = redact.value(value)
+            shown = shown if isinstance(shown, str) else json.dumps(shown, ensure_ascii=False)
+            out[name] = visible(shown if len(shown) <= VALUE else f"{shown[:VALUE]}…")
     return out
 
 
