@@ -252,7 +252,9 @@ def test_changed_arguments_with_an_echoed_state_are_named_by_their_path() -> Non
         w.call(2, arguments={"to": {"iban": "X", "amount": 1000}}, state="s-1", answers=accept("ok"))
     )
     assert link.grade == EXACT
-    assert [(d.what, d.text) for d in link.differences] == [("arguments-changed", "arguments changed at /to/amount")]
+    assert [(d.what, d.text) for d in link.differences] == [
+        ("arguments-changed", "arguments changed at /to/amount")
+    ]
 
 
 def test_some_keys_unanswered_is_still_the_same_round() -> None:
