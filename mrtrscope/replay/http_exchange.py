@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 import secrets
 from http import HTTPStatus
+from ipaddress import ip_address
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from mrtrscope.link.facts import META_VERSION
+from mrtrscope.link.origins import loopback, split
 from mrtrscope.replay.recording import Step
 from mrtrscope.replay.served import text_of
 from mrtrscope.wire.events import ABSENT
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
 
 # HTTP status of an error whose recording has none (stdio), or that is ours; see basic/transports/streamable-http.
 STATUS = {-32700: 400, -32600: 400, -32601: 404, -32020: 400, -32021: 400, -32022: 400}
+PRIVATE = (".localhost", ".internal")  # names that nobody can have in the public DNS
 NOT_JSON = {"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": "not JSON-RPC"}}
 SESSION = "Mcp-Session-Id"
 STREAM = (
@@ -40,7 +44,10 @@ class Exchange:
 
     async def serve(self, body: bytes) -> None:
         """Answer; the connection is ended when the client, or HTTP, wants it so."""
-        if self._head.method == "POST":
+        if page := self._page():
+            error = {"code": -32600, "message": f"{page} is not of this machine"}
+            self._finish(403, text_of({"jsonrpc": "2.0", "id": None, "error": error}))
+        elif self._head.method == "POST":
             await self._post(body)
         elif self._head.method == "DELETE":
             known = self._owner.sessions.pop(self._header(SESSION), ABSENT) is not ABSENT
@@ -54,7 +61,7 @@ class Exchange:
     async def _post(self, body: bytes) -> None:
         value = parse(body)[0]
         messages = value if type(value) is list else [value]
-        if not messages or any(type(m) is not dict for m in messages):
+        if not messages or any(type(m) is not dict or _endless(m.get("id")) for m in messages):
             self._finish(400, text_of(NOT_JSON))
             return
         requests = [m for m in messages if "method" in m and "id" in m]
@@ -116,6 +123,24 @@ class Exchange:
                 return f"{name} {value}"
         return self._connection.address
 
+    def _page(self) -> str:
+        """The header by which a web page of elsewhere, read on this machine, may be asking; "" when none can be.
+
+        Such a page reaches us directly, which its Origin says, or by a name of its own that it has pointed at us.
+        """
+        for origin in self._head.fields.get("origin", ()):
+            there = split(origin)
+            if there is None or not loopback(there.host):
+                return "Origin"
+        named = split(f"http://{host}") if (host := self._header("Host")) else None
+        if named is None or "." not in named.host or named.host.endswith(PRIVATE):
+            return ""
+        try:
+            ip_address(named.host.strip("[]"))
+        except ValueError:
+            return "Host"
+        return ""
+
     def _header(self, name: str) -> str:
         found = self._head.fields.get(name.lower())
         return found[0] if found else ""
@@ -166,6 +191,11 @@ class Exchange:
         head = LINES.get(status) or b"HTTP/1.1 %d Status\r\n" % status
         length = b"Content-Length: %d\r\n\r\n" % len(body)
         self._connection.write(b"".join((head, kind, _lines(self._more), length, body)))
+
+
+def _endless(id: Any) -> bool:
+    """Whether an id is a number that cannot be said again in JSON: of more digits than are read, or too large."""
+    return type(id) is not int and isinstance(id, float) and not isfinite(id)
 
 
 def _lines(headers: list[tuple[str, str]]) -> bytes:

@@ -187,3 +187,47 @@ def test_what_came_and_went_is_recorded_and_can_be_read(tmp_path: Path) -> None:
     assert [json.loads(f.data)["by"] for f in read_capture(tmp_path / "own") if f.kind == "end"] == [
         "client"
     ] * 2
+
+
+@pytest.mark.parametrize(
+    ("header", "status"),
+    [
+        ("Origin: http://page.example", 403),
+        ("Origin: null", 403),
+        ("Origin: http://127.0.0.1.page.example", 403),
+        ("Origin: http://localhost:6274", 200),
+        ("Origin: http://127.0.0.1:6274", 200),
+        ("Host: page.example", 403),
+        ("Host: page.example:80", 403),
+        ("Host: localhost.page.example", 403),
+        ("Host: page.example.", 403),
+        ("Host: LOCALHOST:80", 200),
+        ("Host: [::1]:80", 200),
+        ("Host: 127.0.0.2", 200),
+        ("Host: app.localhost", 200),
+        ("Host: host.docker.internal:80", 200),
+        ("Host: server", 200),
+    ],
+)
+def test_no_web_page_of_elsewhere_reads_a_recording(
+    world: tuple[str, Path], header: str, status: int
+) -> None:
+    with connected(world[0]) as sock:
+        sent = post(call(1, "a"), header)
+        sock.sendall(sent.replace(b"Host: x\r\n", b"", 1) if header.startswith("Host") else sent)
+        (answer,) = answers(sock, 1)
+    assert answer[0] == status
+    assert (
+        (text(answer) == "answer of a")
+        if status == 200
+        else (answer[1] is not None and answer[1]["id"] is None)
+    )
+
+
+@pytest.mark.parametrize("id", ["1e400", "-1e400", "9" * 5000])
+def test_an_id_that_cannot_be_said_again_is_refused(world: tuple[str, Path], id: str) -> None:
+    body = json.dumps(call(1, "a")).replace('"id": 1', f'"id": {id}').encode()
+    with connected(world[0]) as sock:
+        sock.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body))
+        ((status, answer),) = answers(sock, 1)
+    assert (status, answer and answer["id"]) == (400, None)
