@@ -235,7 +235,7 @@ def test_wrap_tells_the_channel(tmp_path: Path, name: str, strategy: str) -> Non
             [*command, "--", sys.executable, "-c", echo],
             input=QUESTION + b"\nnoise\n",
             capture_output=True,
-            timeout=60,
+            timeout=240,
         )
         assert done.stdout == QUESTION + b"\nnoise\n", done.stderr
         assert done.returncode == 7
@@ -306,7 +306,7 @@ def test_local_mode_loads(tmp_path: Path, mode: str, code: int) -> None:
     done = subprocess.run(
         [Path(sys.executable).with_name("mitmdump"), "-s", ADDON, "--mode", mode, "--options",
          "--set", f"confdir={tmp_path}", "--set", f"mrtrscope_capture={tmp_path / 'capture'}"],
-        capture_output=True, text=True, timeout=60, encoding="utf-8",
+        capture_output=True, text=True, timeout=240, encoding="utf-8",
     )  # fmt: skip
     assert done.returncode == code, done.stderr
     assert ("mrtrscope_capture" in done.stdout) is (code == 0)

@@ -22,7 +22,7 @@ SDK = ("a2a-sdk[http-server]==1.3.0", "uvicorn==0.54.0")
 OLD_SDK = ("a2a-sdk[http-server]==0.3.26", "uvicorn==0.54.0")
 THINKING = 0.3
 
-pytestmark = [pytest.mark.live, pytest.mark.timeout(500)]
+pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
 
 
 @pytest.fixture(scope="session")
@@ -70,7 +70,7 @@ def relayed(agent: int, agent_python: str, tmp_path: Path) -> Iterator[Any]:
 def host(python: str, port: int, what: str, version: str) -> list[str]:
     """What the host was told, an event a line."""
     argv = [python, str(PEERS / "a2a_host.py"), f"http://127.0.0.1:{port}/a2a", what, version]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=120, env=outside())
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=240, env=outside())
     assert done.returncode == 0, done.stderr
     return done.stdout.split()
 

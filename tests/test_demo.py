@@ -151,7 +151,7 @@ def test_without_the_sdk_it_says_what_to_install(tmp_path: Path) -> None:
         [sys.executable, "-c", code, "demo", "--capture", str(tmp_path)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
     )
     assert done.returncode != 0
     assert done.stderr == (

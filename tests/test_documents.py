@@ -90,7 +90,7 @@ def test_a_command_runs_as_it_is_written(command: str, tmp_path: Path) -> None:
         "-- python ", f"-- {shlex.quote(sys.executable)} "
     )
     done = subprocess.run(
-        ["sh", "-c", line], cwd=tmp_path, capture_output=True, text=True, encoding="utf-8", timeout=120
+        ["sh", "-c", line], cwd=tmp_path, capture_output=True, text=True, encoding="utf-8", timeout=240
     )
     assert done.returncode in (0, 1), done.stderr
     assert done.stdout or re.search(" > | -o | --write-", command)

@@ -32,7 +32,7 @@ def run(folder: Path, code: str) -> subprocess.CompletedProcess[str]:
             sys.executable, "-m", "pytest", *load, "-q", "-W", "error", "-p", "no:cacheprovider", "--rootdir", ".",
             "test_it.py",
         ],
-        cwd=folder, capture_output=True, text=True, timeout=110,
+        cwd=folder, capture_output=True, text=True, timeout=240,
     )  # fmt: skip
 
 

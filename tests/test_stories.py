@@ -6,7 +6,6 @@ The old release lives in an environment of its own, made once a session where th
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,8 +16,11 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import ROOT, absent, mrtrscope
+from tests.conftest import ROOT, mrtrscope
+from tests.peers.environments import environment
 from tests.peers.relayed import Relayed
+
+pytestmark = pytest.mark.timeout(600)
 
 PEERS = ROOT / "tests" / "peers"
 OLD = "mcp==1.30.0"
@@ -29,18 +31,7 @@ BAKERY = (sys.executable, "-m", "mrtrscope.demo.server")
 @pytest.fixture(scope="session")
 def old_python(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A Python with the old release of the SDK."""
-    home = tmp_path_factory.mktemp("old-sdk")
-    subprocess.run([sys.executable, "-m", "venv", str(home)], check=True, timeout=120)
-    python = str(home / "bin" / "python")
-    env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    command = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", OLD]
-    try:
-        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=240)
-    except subprocess.TimeoutExpired:
-        absent("the package index does not answer")
-    if done.returncode:
-        absent(f"{OLD} cannot be installed")
-    return python
+    return environment(tmp_path_factory, "old-sdk", OLD)
 
 
 def wrapped(capture: Path, name: str, *command: str) -> list[str]:
@@ -69,7 +60,7 @@ def told(tool: str, arguments: dict[str, Any], command: list[str], *options: str
         "--",
         *command,
     ]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
@@ -112,7 +103,7 @@ def followed(where: list[str], *options: str) -> str:
     """What the host that follows tasks got."""
     arguments = [*options, "paint", '{"boat": "Skua"}', "--", *where]
     done = subprocess.run(
-        [sys.executable, str(PEERS / "task_host.py"), *arguments], capture_output=True, text=True, timeout=120
+        [sys.executable, str(PEERS / "task_host.py"), *arguments], capture_output=True, text=True, timeout=240
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()

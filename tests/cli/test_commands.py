@@ -54,7 +54,7 @@ def test_an_example_runs(example: str, tmp_path: Path) -> None:
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
     )
     assert done.returncode == 0 and "Error" not in done.stderr
 

@@ -126,7 +126,7 @@ def test_one_picture_of_what_was_analysed_loads_nothing_large(tmp_path: Path) ->
     assert mrtrscope("diagram", tmp_path / "capture", "op4").returncode == 0
     done = subprocess.run(
         [sys.executable, "-X", "importtime", "-m", "mrtrscope", "diagram", str(tmp_path / "capture"), "op4"],
-        capture_output=True, text=True, encoding="utf-8", timeout=60,
+        capture_output=True, text=True, encoding="utf-8", timeout=240,
     )  # fmt: skip
     loaded = set(re.findall(r"\|\s+(\S+)$", done.stderr, re.M))
     assert done.returncode == 0 and "mrtrscope.views.build" in loaded

@@ -46,7 +46,7 @@ def url() -> Iterator[str]:
 
 def got(module: str, *target: str) -> Any:
     command = [sys.executable, "-m", f"mrtrscope.demo.{module}", *target]
-    done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", timeout=240)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

@@ -30,9 +30,10 @@ def environment(factory: pytest.TempPathFactory, name: str, *packages: str) -> s
 
 def _made(home: Path, python: Path, packages: tuple[str, ...]) -> str:
     """Make it; "" or why it could not be made."""
-    subprocess.run([sys.executable, "-m", "venv", str(home)], check=True, timeout=120)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(home)], check=True, timeout=240)
     env = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-    command = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages]
+    ours = (sys.executable, "-m", "pip", "--python", str(python))  # spares it a pip of its own
+    command = [*ours, "install", "--quiet", "--disable-pip-version-check", *packages]
     try:
         done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=240)
     except subprocess.TimeoutExpired:

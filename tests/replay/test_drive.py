@@ -68,7 +68,7 @@ def test_every_operation_of_the_workload_passes(tmp_path: Path) -> None:
     wrap = f"{PYTHON} -m mrtrscope wrap --capture {tmp_path / 'recorded'} -- {{server}}"
     done = subprocess.run(
         [PYTHON, str(workload / "client.py"), "--n", "28", "--concurrency", "4", "--wrap", wrap],
-        capture_output=True, text=True, timeout=60,
+        capture_output=True, text=True, timeout=240,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     got = drive(tmp_path / "recorded", tmp_path / "own", "--", PYTHON, str(workload / "server.py"))

@@ -186,7 +186,7 @@ def test_clients_may_come_by_themselves(tmp_path: Path) -> None:
     with process:
         assert process.stderr
         urls = [process.stderr.readline().split()[0] for _ in range(2)]
-        subprocess.run([*CLIENT, urls[0]], capture_output=True, timeout=60)
+        subprocess.run([*CLIENT, urls[0]], capture_output=True, timeout=240)
         process.send_signal(signal.SIGINT)
         out, _ = process.communicate(timeout=LIMIT)
     assert process.returncode == 0

@@ -78,7 +78,7 @@ def test_what_it_makes_of_it_on_stdio(tmp_path: Path, client: list[str]) -> None
 def test_a_recording_is_played_to_it(tmp_path: Path, client: list[str], sample: str, transport: str) -> None:
     def visit(where: str) -> dict[str, Any]:
         done = subprocess.run(
-            [*client, where, json.dumps(CALLS)], cwd=ROOT, capture_output=True, text=True, timeout=60
+            [*client, where, json.dumps(CALLS)], cwd=ROOT, capture_output=True, text=True, timeout=240
         )
         assert done.returncode == 0, done.stderr
         got: dict[str, Any] = json.loads(done.stdout)

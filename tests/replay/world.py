@@ -139,7 +139,7 @@ def bakery(*target: str) -> Value:
     """What the demo's client, on the official SDK, gets from a server: a URL, or a command."""
     done = subprocess.run(
         [PYTHON, "-m", "mrtrscope.demo.client", *target],
-        cwd=ROOT, capture_output=True, text=True, timeout=60,
+        cwd=ROOT, capture_output=True, text=True, timeout=240,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]
     got: Value = json.loads(done.stdout)

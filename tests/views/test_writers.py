@@ -193,7 +193,7 @@ def test_every_engine_accepts_every_nasty_label(engine: str, tmp_path: Path) -> 
     whole = "\n".join(dot.write(one, links="#") for label in LABELS for one in draw(labelled(label)))
     done = subprocess.run(
         [png.program(engine), "-Kneato", "-n2", "-Tdot_json"], input=whole.encode("utf-8"),
-        capture_output=True, timeout=100,
+        capture_output=True, timeout=240,
     )  # fmt: skip
     assert done.returncode == 0
     told = done.stderr.decode("utf-8", "replace")

@@ -326,7 +326,7 @@ def test_few_texts_are_read_without_pydantic_and_give_the_same_values() -> None:
         capture_output=True,
         text=True,
         encoding="utf-8",
-        timeout=60,
+        timeout=240,
     )
     assert done.stdout == "(True, (True, False, False), False, True)\n", done.stderr
 
