@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import os
 import re
 import subprocess
 import tempfile
@@ -22,12 +23,18 @@ def chromium() -> str:
     return need("chromium", "pages and pictures are tried in it")
 
 
+def own_folder() -> tempfile.TemporaryDirectory[str]:
+    """For what it leaves behind; its name is short, as there are sockets in it."""
+    return tempfile.TemporaryDirectory(prefix="browser-", ignore_cleanup_errors=True)
+
+
 def run(page: Path, *flags: str, timeout: float = 240) -> str:
     """Open the page and return its DOM once its script has ended (it must finish within virtual time)."""
-    with tempfile.TemporaryDirectory() as profile:
+    with own_folder() as profile:
         done = subprocess.run(
             [chromium(), *FLAGS, f"--user-data-dir={profile}", *flags, "--dump-dom", page.as_uri()],
             capture_output=True, text=True, encoding="utf-8", timeout=timeout,
+            env=os.environ | {"TMPDIR": profile},
         )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout

@@ -6,6 +6,7 @@ import asyncio
 import base64
 import contextlib
 import json
+import os
 import subprocess
 from collections.abc import AsyncIterator, Callable, Coroutine
 from pathlib import Path
@@ -15,7 +16,7 @@ from tornado.httpclient import HTTPRequest
 from tornado.websocket import WebSocketClientConnection, websocket_connect
 
 from tests.conftest import LIMIT
-from tests.views.browser import FLAGS, chromium
+from tests.views.browser import FLAGS, chromium, own_folder
 
 PATIENCE = 3 * LIMIT  # a browser has many processes, and a machine with much to do runs each of them late
 WIDE = "document.documentElement.clientWidth"
@@ -148,9 +149,16 @@ class Tab:
 @contextlib.asynccontextmanager
 async def tab(profile: Path) -> AsyncIterator[Tab]:
     """A browser of its own with one page, gone afterwards."""
+    with own_folder() as folder:
+        async with _tab(profile, os.environ | {"TMPDIR": folder}) as made:
+            yield made
+
+
+@contextlib.asynccontextmanager
+async def _tab(profile: Path, environment: dict[str, str]) -> AsyncIterator[Tab]:
     process = subprocess.Popen(
         [chromium(), *FLAGS, f"--user-data-dir={profile}", "--remote-debugging-port=0", "about:blank"],
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment,
     )  # fmt: skip
     try:
         said = profile / "DevToolsActivePort"
