@@ -24,7 +24,13 @@ from types import TracebackType
 from mrtrscope.store.connect import ENDINGS
 
 DATABASE, LOCK = "scope.db", "analysis.lock"
-NO_RIGHT = (errno.EACCES, errno.EPERM, errno.EROFS)
+NOT_HERE = (
+    errno.EACCES,
+    errno.EPERM,
+    errno.EROFS,
+    errno.ENOSPC,
+    errno.EDQUOT,
+)  # no right to write, or no room
 FORGET_AFTER = 30 * 86_400  # seconds after which rows in the cache that nobody asked for are removed
 
 
@@ -90,7 +96,7 @@ class Place:
             for path in (self.lock, self.database):
                 os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
         except OSError as error:
-            if error.errno not in NO_RIGHT:
+            if error.errno not in NOT_HERE:
                 raise
             return False
         return True

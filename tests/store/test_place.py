@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from mrtrscope.store.connect import open_database
-from mrtrscope.store.place import Lock, Place, cache
+from mrtrscope.store.place import DATABASE, Lock, Place, cache
 
 
 def test_a_folder_keeps_its_rows(tmp_path: Path) -> None:
@@ -39,6 +41,25 @@ def test_a_folder_that_cannot_be_written_has_its_rows_in_the_cache(
 ) -> None:
     monkeypatch.setattr(os, "access", lambda path, mode: False)
     assert Place(tmp_path).database.is_relative_to(cache())
+
+
+@pytest.mark.parametrize("why", [errno.ENOSPC, errno.EDQUOT])
+def test_a_disk_without_room_for_a_file_has_its_rows_in_the_cache(
+    tmp_path: Path, private_state: Path, monkeypatch: pytest.MonkeyPatch, why: int
+) -> None:
+    (tmp_path / "journals").mkdir()
+    really = os.open
+
+    def full(path: Any, flags: int, *rest: Any, **more: Any) -> int:
+        if Path(path).parent == tmp_path:
+            raise OSError(why, os.strerror(why), path)
+        return really(path, flags, *rest, **more)
+
+    monkeypatch.setattr(os, "open", full)
+    place = Place(tmp_path)
+    place.make()
+    assert place.folder == cache() / place.folder.name
+    assert place.database.exists() and not (tmp_path / DATABASE).exists()
 
 
 def test_rows_that_nobody_asked_for_lately_go(tmp_path: Path) -> None:
