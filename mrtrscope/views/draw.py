@@ -5,7 +5,7 @@ from __future__ import annotations
 from mrtrscope.views import layout, metrics
 from mrtrscope.views.bands import Sheet, band
 from mrtrscope.views.layout import CLOCK, EDGE, LABEL, LEADING, SLOT, SMALL, TINY, Columns, Placed
-from mrtrscope.views.marks import findings, pill, pills_width
+from mrtrscope.views.marks import beyond, findings, pill, pills_width
 from mrtrscope.views.narrate import narrate
 from mrtrscope.views.scene import Participant, Row, Scene, Span
 from mrtrscope.views.shapes import Box, Group, Page, Path, Text
@@ -219,7 +219,7 @@ class _Page:
         self._under(
             p, group, low + (10 if behind else 0), high - (10 if behind else 0), leftward and not behind
         )
-        self._beside(p, group, a, b)
+        self._beside(p, group, a, b, (low, high))
 
     def _under(self, p: Placed, group: Group, low: float, high: float, right: bool) -> None:
         y = p.y + (24 if p.row.kind in ("ask", "reply") else 17 + p.loose)
@@ -246,8 +246,8 @@ class _Page:
                 )
             y += LEADING
 
-    def _beside(self, p: Placed, group: Group, a: float, b: float) -> None:
-        """The HTTP status at the arrow's tail, the findings on its middle."""
+    def _beside(self, p: Placed, group: Group, a: float, b: float, area: tuple[float, float]) -> None:
+        """The HTTP status at the arrow's tail, the findings on its middle, or behind a label that reaches it."""
         row = p.row
         if row.status:
             wide = metrics.width(row.status, TINY, bold=True) + 10
@@ -256,7 +256,7 @@ class _Page:
             group.items += [Box(x, p.y - 7.5, wide, 15, "chip", role, 3),
                             Text(x + wide / 2, p.y + 4, row.status, TINY, role, "middle", True)]  # fmt: skip
         marks = [self.scene.marks[n - 1] for n in row.marks]
-        x = (a + b) / 2 - pills_width(marks) / 2
+        x = beyond((a + b) / 2, pills_width(marks), layout.label_width(p.label), area, a > b)
         for mark in marks[:4]:
             shapes, x = pill(mark, x, p.y, group.id)
             group.items += shapes

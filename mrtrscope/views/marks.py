@@ -24,6 +24,17 @@ def pills_width(marks: list[Mark]) -> float:
     return sum(_pill_width(mark) + 5 for mark in marks[:4]) - 5 if marks else 0.0
 
 
+def beyond(middle: float, wide: float, label: float, area: tuple[float, float], leftward: bool) -> float:
+    """Where marks begin: on the middle, else behind the label if there is room for it before the arrow's head."""
+    low, high = area
+    x = middle - wide / 2
+    if leftward:
+        behind = min(x, high - label - 10 - wide)
+        return behind if behind >= low else x
+    behind = max(x, low + label + 10)
+    return behind if behind + wide <= high else x
+
+
 def pill(mark: Mark, x: float, y: float, id: str) -> tuple[list[Shape], float]:
     """The mark at an arrow, from x on; and where the next one begins."""
     wide = _pill_width(mark)
