@@ -174,7 +174,7 @@ def question_without_params(answer: Message, ctx: Context) -> Iterator[Finding]:
                     saw=sorted(question.body),
                     expected="params",
                     path=question.path,
-                    text=f"inputRequests[{question.key!r}] is a {question.method} without params",
+                    text=f"inputRequests[{question.key!r}] is {question.method} without params",
                 )
         elif type(question.body["params"]) is not dict:
             yield ctx.finding(
@@ -296,7 +296,7 @@ def asks_more_than_was_declared(answer: Message, ctx: Context) -> Iterator[Findi
                 expected=sorted(exchange.capabilities),
                 also=[exchange.request],
                 path=question.path,
-                text=f"inputRequests[{question.key!r}] is a {question.method}, "
+                text=f"inputRequests[{question.key!r}] is {question.method}, "
                 f"but the request did not declare {needed}",
             )
 
