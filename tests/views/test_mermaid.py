@@ -66,6 +66,7 @@ def labelled(label: str) -> Scene:
 
 
 @pytest.mark.browser
+@pytest.mark.timeout(600)
 def test_the_real_program_draws_every_nasty_label_as_text(tmp_path: Path) -> None:
     library = npm("mermaid/dist/mermaid.min.js", "the real Mermaid draws every label")
     labels = [label for label in nasty.ALL if len(label) < 400]
