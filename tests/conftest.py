@@ -16,7 +16,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import hypothesis
 import psutil
@@ -42,6 +42,20 @@ IN_CI = os.environ.get("CI", "") not in ("", "0", "false")
 for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, signal.default_int_handler if number == signal.SIGINT else lambda *_: None)
+
+_leave = subprocess.Popen.__exit__
+
+
+def _leave_or_end(
+    self: subprocess.Popen[Any], kind: type[BaseException] | None, error: BaseException | None, at: Any
+) -> None:
+    """A test that failed, or took too long, does not wait for the end of what it started in a `with`."""
+    if kind is not None and self.poll() is None:
+        self.kill()
+    _leave(self, kind, error, at)
+
+
+subprocess.Popen.__exit__ = _leave_or_end  # type: ignore[method-assign]
 
 hypothesis.settings.register_profile("mrtrscope", deadline=None, print_blob=True)
 hypothesis.settings.register_profile("ci", deadline=None, print_blob=True, derandomize=True)

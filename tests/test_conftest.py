@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -42,6 +43,12 @@ def test_absent_skips_here_and_fails_in_ci(monkeypatch: pytest.MonkeyPatch) -> N
     with pytest.raises(pytest.fail.Exception, match="CI must provide this"):
         conftest.need("no-such-program", "for the pictures")
     assert Path(conftest.need("sh", "always there")).is_file()
+
+
+def test_a_failing_test_does_not_wait_for_its_processes() -> None:
+    with pytest.raises(ZeroDivisionError), subprocess.Popen(["sleep", "600"]) as process:
+        _ = 1 / 0
+    assert process.returncode == -signal.SIGKILL
 
 
 def test_waits_are_bounded() -> None:
