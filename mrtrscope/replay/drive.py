@@ -88,6 +88,7 @@ class Driver:
         self._timeout = timeout
         self._states = States()
         self._tasks: dict[str, str] = {}
+        self._replies: dict[Step, Reply] = {}  # of all operations: a retry that fits several goes on with one of them
 
     async def run(self) -> list[Driven]:
         """Play everything; what came of each operation, in order of the recording. Unreachable: there is no server."""
@@ -118,13 +119,12 @@ class Driver:
     async def _operation(self, op: str, steps: list[Step]) -> Driven:
         driven = Driven(op, steps[0].name)
         began = time.monotonic()
-        replies: dict[Step, Reply] = {}
         for step in steps:
-            driven.rounds.append(await self._round(step, replies))
+            driven.rounds.append(await self._round(step))
         driven.took = time.monotonic() - began
         return driven
 
-    async def _round(self, step: Step, replies: dict[Step, Reply]) -> Round:
+    async def _round(self, step: Step) -> Round:
         exchange = step.exchange
         if exchange.answer is None:
             why = (
@@ -134,7 +134,7 @@ class Driver:
             )
             return Round(step, SKIPPED, f"this request {why}")
         try:
-            body = await self._request(step, replies)
+            body = await self._request(step)
         except (Unanswered, _NotAsked, ValueError) as error:
             return Round(step, NOT_RUN, str(error))
         if self._speed > 0 and step.parent is not None and step.parent.exchange.answer is not None:
@@ -143,7 +143,7 @@ class Driver:
             connection = await self._lanes.connection(step)
         except OSError as error:
             return Round(step, FAILED, f"no connection to the server: {error.strerror or error}")
-        reply = replies[step] = await self._settled(connection, step, body)
+        reply = self._replies[step] = await self._settled(connection, step, body)
         if reply.message is None:
             return Round(step, FAILED, reply.error)
         self._learn(step, reply.message)
@@ -185,7 +185,7 @@ class Driver:
         reply = await connection.request(body, headers=headers, asked=asked, timeout=self._timeout)
         return self._lanes.heard(connection, reply)
 
-    async def _request(self, step: Step, replies: dict[Step, Reply]) -> dict[str, Any]:
+    async def _request(self, step: Step) -> dict[str, Any]:
         body = request_of(step, self._lanes.next_id(), self._edits)
         params = body.get("params")
         if type(params) is not dict:
@@ -195,7 +195,7 @@ class Driver:
         parent = step.parent
         if parent is None:
             return body
-        asked = replies.get(parent)
+        asked = self._replies.get(parent)
         answer = parent.exchange.answer
         if asked is None or asked.message is None or answer is None:
             raise _NotAsked("the round before it has no answer")
