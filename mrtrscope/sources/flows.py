@@ -95,10 +95,11 @@ def _exchange(flow: Any, number: int, conn: int) -> Row:
         row.chunks = [(row.t_end, response.raw_content)]
     if error:
         row.by, row.error = _by(error), error
-        # mitmproxy keeps the body of a stream only when the stream came to its end
-        row.lost = not row.chunks and response.headers.get("content-length") != "0"
     elif response.timestamp_end is None:
         row.by = "open"
+    # What it streams mitmproxy keeps only when told to, and only when the stream came to its end.
+    missing = response.raw_content is None or (bool(error) and not row.chunks)
+    row.lost = missing and response.headers.get("content-length") != "0"
     return row
 
 

@@ -14,6 +14,8 @@ from mrtrscope.sources.base import SourceError
 from mrtrscope.sources.rows import Headers, Row
 from mrtrscope.sources.transcript import Transcript, whole_json
 
+EVENTS = "text/event-stream"
+
 
 class Har(Transcript):
     """A HAR file (an `http archive`, version 1.1 or 1.2)."""
@@ -70,6 +72,8 @@ def _row(entry: dict[str, Any], number: int) -> Row:
     data = _body(content) if type(content) is dict else b""
     if data:
         row.chunks = [(row.t_end, data)]
+    else:  # what was streamed is seldom kept; an event stream that was empty indeed looks the same
+        row.lost = EVENTS in _text(content.get("mimeType") if type(content) is dict else "").lower()
     return row
 
 

@@ -173,6 +173,12 @@ def http_flow() -> Any:
     return flow
 
 
+MODERN_CALL = {
+    "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+    "params": {"name": "bake", "arguments": {}, "_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}},
+}  # fmt: skip
+
+
 def test_mitmproxy_flows(tmp_path: Path) -> None:
     flow, early = http_flow(), http_flow()
     early.id = flow.id
@@ -242,6 +248,35 @@ def test_streams_whose_body_mitmproxy_did_not_keep_are_lost_and_blame_nobody(tmp
         assert [f.rule for f in store.findings() if f.rule.startswith("jsonrpc/")] == []
         lost = "select detail from events where what = 'gap'"
         assert "no body" in store.db.conn.execute(lost).fetchone()[0]
+
+
+def test_a_stream_that_ended_well_and_was_not_kept_blames_nobody(tmp_path: Path) -> None:
+    flow = http_flow()
+    flow.request.content = json.dumps(MODERN_CALL).encode()
+    flow.response.raw_content = None
+    flow.response.headers["content-type"] = "text/event-stream"
+    entry = {
+        "startedDateTime": "2026-07-28T12:00:00.000Z", "time": 30, "timings": {"send": 1, "wait": 5, "receive": 24},
+        "request": {
+            "method": "POST", "url": "http://h:81/mcp", "httpVersion": "HTTP/1.1",
+            "headers": [{"name": "content-type", "value": "application/json"}],
+            "postData": {"mimeType": "application/json", "text": json.dumps(MODERN_CALL)},
+        },
+        "response": {
+            "status": 200, "statusText": "OK", "httpVersion": "HTTP/1.1",
+            "headers": [{"name": "content-type", "value": "text/event-stream"}],
+            "content": {"size": 0, "mimeType": "text/event-stream; charset=utf-8", "text": ""},
+        },
+    }  # fmt: skip
+    har = tmp_path / "y.har"
+    har.write_text(json.dumps({"log": {"version": "1.2", "creator": {}, "entries": [entry]}}))
+    for path in (flow_file(tmp_path / "x.mitm", flow), har):
+        with bring_up_to_date(path) as store:
+            assert [(o.method, o.outcome) for o in store.operations()] == [("tools/call", "lost")]
+            found = [f.rule for f in store.findings()]
+            assert "jsonrpc/unanswered-request" not in found and "http/stream-without-response" not in found
+            (gap,) = store.db.conn.execute("select detail from events where what = 'gap'").fetchall()
+            assert "no body" in gap[0]
 
 
 def test_mitmproxy_tcp_flows(tmp_path: Path) -> None:
