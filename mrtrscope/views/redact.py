@@ -30,9 +30,8 @@ _MARKS: Final = (
 )  # fmt: skip
 
 # Values that are secrets under any name.
-_SECRET_VALUES: Final = re.compile(
-    r"eyJ[\w-]{8,}\.[\w-]{4,}\.[\w-]*"  # JSON Web Token
-    r"|\b(?:sk|pk|rk)[-_](?:live|test|ant|proj|or)?[-_]?[A-Za-z0-9_-]{16,}"
+_OTHER_VALUES: Final = (
+    r"\b(?:sk|pk|rk)[-_](?:live|test|ant|proj|or)?[-_]?[A-Za-z0-9_-]{16,}"
     r"|\bgh[pousr]_[A-Za-z0-9]{20,}|\bgithub_pat_\w{20,}|\bglpat-[\w-]{16,}|\bxox[abeprs]-[\w-]{10,}"
     r"|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|\bAIza[\w-]{35}\b|\bya29\.[\w-]{10,}|\bnpm_[A-Za-z0-9]{30,}|\bpypi-[\w-]{30,}"
     r"|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)"
@@ -41,6 +40,12 @@ _SECRET_VALUES: Final = re.compile(
     r"|(?<=://)[^\s/@:?#]{12,200}(?=@)"  # or a token alone
     r"|(?i:(?<=[?&])(?:access_token|token|api_key|apikey|key|secret|password|signature|sig|code)=)[^\s&#]+"
 )
+_SECRET_VALUES: Final = re.compile(
+    r"eyJ[\w-]{8,}+\.[\w-]{4,}+\.[\w-]*"  # JSON Web Token
+    r"|(?P<none>eyJ(?:[\w-]*eyJ)?)"  # where the first eyJ of a word begins none, no other in it does
+    r"|" + _OTHER_VALUES
+)
+_WITHIN: Final = re.compile(_OTHER_VALUES)
 # Inside running text: a name, a sign, a value. JSON inside a string has its quotes escaped.
 _GIVEN: Final = r"""(?!‹hidden)(?P<value>[^\s"',;&\\{}\[\]]{4,})"""
 _ASSIGNED: Final = re.compile(
@@ -137,10 +142,15 @@ class Redactor:
             text = self._told[value].sub(self._numbers[value], text)
         if len(text) < 8:
             return text
-        text = _SECRET_VALUES.sub(lambda m: self.stand_in(m[0], "looks like a credential"), text)
+        text = _SECRET_VALUES.sub(self._looks, text)
         if "=" in text or "':" in text or '":' in text or '" :' in text:
             return _ASSIGNED.sub(self._assigned, text)
         return text
+
+    def _looks(self, match: re.Match[str]) -> str:
+        if match.re is _SECRET_VALUES and match["none"]:
+            return _WITHIN.sub(self._looks, match[0])
+        return self.stand_in(match[0], "looks like a credential")
 
     def _standing_in(self, text: str) -> list[str]:
         """Values told before that may be in the text, the longest first."""

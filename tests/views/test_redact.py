@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -140,3 +141,29 @@ def test_words_of_the_protocol_are_not_hidden_everywhere_for_standing_in_a_secre
         "credentials": {"kind": "‹hidden 1›", "word": "‹hidden 2›"}
     }
     assert redact.text("an object, tulip-42") == "an object, ‹hidden 2›"
+
+
+JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abc-DEF_1"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("x" + JWT, "x‹hidden 1›"),
+        ("eyJ." + JWT, "eyJ.‹hidden 1›"),
+        ("eyJeyJ " + JWT, "eyJeyJ ‹hidden 1›"),
+        ("eyJaaaaaaaaaa.bb." + JWT, "eyJaaaaaaaaaa.bb.‹hidden 1›"),
+        ("eyJ-sk-live_abcdefghijklmnopqrst-eyJ", "eyJ-‹hidden 1›"),
+        ("eyJ-Basic dXNlcjpwYXNzMTIzNDU2Nzg=", "eyJ-‹hidden 1›"),
+    ],
+)
+def test_what_only_begins_like_a_token_hides_none(text: str, shown: str) -> None:
+    assert Redactor().text(text) == shown
+
+
+@pytest.mark.parametrize("unit", ["eyJ", "eyJaaaaaaaaa", "eyJ.", "-eyJ-"])
+def test_a_text_of_beginnings_takes_no_time(unit: str) -> None:
+    text = unit * (600_000 // len(unit))
+    started = time.process_time()
+    assert Redactor().text(text) == text
+    assert time.process_time() - started < 60  # minutes, when each beginning is looked at to the end
