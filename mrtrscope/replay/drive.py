@@ -88,7 +88,8 @@ class Driver:
         self._timeout = timeout
         self._states = States()
         self._tasks: dict[str, str] = {}
-        self._replies: dict[Step, Reply] = {}  # of all operations: a retry that fits several goes on with one of them
+        # Of all operations: a retry that fits several goes on with one of them.
+        self._replies: dict[Step, Reply] = {}
 
     async def run(self) -> list[Driven]:
         """Play everything; what came of each operation, in order of the recording. Unreachable: there is no server."""
