@@ -166,6 +166,7 @@ def _print_text(
             colours(),
             about=lambda at: hide.redact.text(store.about(at)),
             each=each,
+            named=len(list(store.channels())) > 1,
             mask=lambda rows: noticed.findings(hide.findings(store, rows)),
         )
     )

@@ -87,12 +87,14 @@ def findings(
     *,
     about: Callable[[str], str] = lambda at: "",
     each: int = EACH,
+    named: bool = False,
     mask: Callable[[Iterator[model.Finding]], Iterable[model.Finding]] = iter,
 ) -> Iterator[str]:
     """Findings in order of time, then how many there are, and in how much.
 
     about   what stands at a number: "m17" -> "answer to 3"
     each    how many of one rule are printed one by one; the rest is counted
+    named   whether the channel is named, too
     mask    what those that are printed pass through
     """
     seen: Counter[str] = Counter()
@@ -105,7 +107,7 @@ def findings(
                 yield found
 
     for found in mask(first()):
-        yield from finding(found, about, width, colours, shown.get(found.because or "", ""))
+        yield from finding(found, about, width, colours, shown.get(found.because or "", ""), named)
         shown[found.id] = f"{found.rule} at {found.at}"
     for rule, n in seen.items():
         if n > each:
@@ -115,14 +117,21 @@ def findings(
 
 
 def finding(
-    found: model.Finding, about: Callable[[str], str], width: int | None, colours: bool, cause: str = ""
+    found: model.Finding,
+    about: Callable[[str], str],
+    width: int | None,
+    colours: bool,
+    cause: str = "",
+    named: bool = False,
 ) -> Iterator[str]:
     """Who, where, what; below it the bytes that prove it and the sentence that says so.
 
     cause   the finding that this one follows from, in words
+    named   whether the channel is named: "client of bakery"
     """
     at = visible(", ".join(filter(None, [found.at, about(found.at)])))
     head = f"{paint(found.rule, 'bold', colours)}  {paint(found.level, LEVELS[found.level], colours)}  {found.party}"
+    head += f" of {visible(found.channel)}" if named else ""
     yield f"{head}  {at}: {visible(found.text)}"
     for word, value in (("saw", found.saw), ("expected", found.expected)):
         if value is not None and not told(value, found.text):

@@ -116,6 +116,11 @@ def test_a_finding_says_who_where_what() -> None:
     ]
 
 
+def test_whose_client_it_was_is_told_where_there_are_several_channels() -> None:
+    shown = list(findings([finding()], {"must": 1}, {}, None, False, named=True))
+    assert shown[0].startswith("mrtr/new-request-id  must  client of demo  m3: the retry")
+
+
 def test_many_of_one_rule_are_counted() -> None:
     rows = [finding(at=f"m{n}", saw=None, expected=None, also=[]) for n in range(5)]
     shown = list(findings(rows, {"must": 5}, {}, None, False, each=2))
