@@ -107,7 +107,11 @@ def test_one_changed_byte_costs_the_records_it_is_in(
     missing = [f for f in whole[hit + 1 :] if f.offset not in {frame.offset for frame in frames}]
     if missing:  # only where what is damaged seems to go on to the end of a later record
         swallows = [f for f in frames if whole[first].offset <= f.offset < ends[hit]][-1]
-        assert swallows.offset + len(swallows.data) >= missing[-1].offset + len(missing[-1].data)
+        # Or a digit in place of the newline behind a payload that ends in one: is it of the next one's lane?
+        longer = swallows.offset == at == missing[0].offset - 1 and swallows.data == missing[0].data
+        assert (longer and len(missing) == 1) or (
+            swallows.offset + len(swallows.data) >= missing[-1].offset + len(missing[-1].data)
+        )
 
 
 @given(st.binary(max_size=300))
