@@ -55,12 +55,15 @@ def list_(capture: Path, findings: bool, broken: bool, form: str, raw: bool, no_
             from mrtrscope.views.hints import Noticed
             from mrtrscope.views.rows import operations
             from mrtrscope.views.talks import Talks
+            from mrtrscope.views.unsure import Unsure
 
-            noticed, talks = Noticed(), Talks()
+            noticed, talks, unsure = Noticed(), Talks(), Unsure()
             nothing = "No operation has any." if findings or broken else ""
-            table = operations(noticed.operations(talks.seen(rows)), columns(), colours(), nothing)
+            table = operations(
+                noticed.operations(unsure.seen(talks.seen(rows))), columns(), colours(), nothing
+            )
             eras = ([""], map(line, hide.channels(store.channels()))) if store.count("operations") else ()
-            print_lines(chain(table, *eras, talks.lines(), beside.lines(store)))
+            print_lines(chain(table, *eras, talks.lines(), unsure.lines(), beside.lines(store)))
             if on_terminal():
                 print_lines(noticed.lines(capture, colours()))
 
