@@ -78,7 +78,11 @@ def _state(state: Any) -> Any:
 
 def summary(driven: list[Driven]) -> str:
     counted = Counter(one.verdict for one in driven)
-    rest = ", ".join(f"{counted[v]} {v}" for v in (DIFFERS, FAILED, NOT_RUN, SKIPPED) if counted[v])
+    rest = ", ".join(
+        f"{counted[v]} {'differ' if v == DIFFERS and counted[v] > 1 else v}"
+        for v in (DIFFERS, FAILED, NOT_RUN, SKIPPED)
+        if counted[v]
+    )
     return f"{counted[PASSED]} of {len(driven)} operations passed" + (f"; {rest}." if rest else ".")
 
 

@@ -88,7 +88,9 @@ def _head(board: Board, width: int, colours: bool, name: str) -> str:
     ]  # fmt: skip
     if board.live and board.rate >= 0.5:
         parts.append(f"{board.rate:,.0f}/s")
-    found = [f"{n:,} {'notes' if level == 'info' else level}" for level, n in board.levels.items() if n]
+    found = [
+        count(n, "note") if level == "info" else f"{n:,} {level}" for level, n in board.levels.items() if n
+    ]
     parts.append(", ".join(found) or "no findings")
     tone = next((LEVELS[level] for level in ("must", "should") if board.levels.get(level)), "bold")
     return paint(cut("  ·  ".join(parts), width, cells), tone, colours)
