@@ -219,7 +219,7 @@ class Linker:
 
     def _end(self, exchange: Exchange, what: str, answer: Message | None, scope: str = "") -> bool:
         """Move an exchange on as `NEXT` says; True when its operation is settled by that."""
-        before = exchange.state
+        before, lost = exchange.state, exchange.t_end or 0
         exchange.state = NEXT.get((before, what), before)
         t = answer.t if answer is not None else self.now
         if answer is not None:
@@ -235,7 +235,7 @@ class Linker:
             settled = self.operations.ended(exchange, t)
         elif before == "lost" and answer is not None:
             self.pending.finished(scope, exchange)
-            settled = self.operations.answered_after_all(exchange, t)
+            settled = self.operations.answered_after_all(exchange, lost, t)
         else:
             settled = False
         channel = self.channel(exchange.request)

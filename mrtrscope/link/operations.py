@@ -149,10 +149,12 @@ class Operations:
         if len(self.asked) > WAITING_AT_ALL:
             self.asked.popitem(last=False)
 
-    def answered_after_all(self, exchange: Exchange, t: int) -> bool:
-        """An exchange taken for lost got its answer; True when the operation is settled by that."""
+    def answered_after_all(self, exchange: Exchange, lost: int, t: int) -> bool:
+        """An exchange taken for lost at that time got its answer; True when the operation is settled by that."""
         operation = exchange.operation
         operation.open += 1
+        if exchange.dir != "s2c" and not exchange.part:  # counted already; `ended` counts from the request on
+            operation.server -= max(0, lost - exchange.t)
         if not exchange.part:
             self.open[operation.key] = operation
         return self.ended(exchange, t)

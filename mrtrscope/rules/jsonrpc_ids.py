@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mrtrscope.link.facts import LEGACY, MODERN, UNKNOWN, Operation
+from mrtrscope.link.facts import LEGACY, MODERN, UNKNOWN, Exchange, Operation
 from mrtrscope.link.processes import LISTEN
 from mrtrscope.link.session import known_session
 from mrtrscope.rules.context import Context, Finding
@@ -176,7 +176,7 @@ def never_answered(operation: Operation, ctx: Context) -> Iterator[Finding]:
     Why it matters: it is what a hung call looks like from outside.
     Cannot tell: streams that the client closed or cancelled are its own wish, a subscription stays open by design; the
     answer may be in what the recording lacks; what is younger than two minutes at the end of the recording may still be
-    answered.
+    answered, and a stream of an earlier revision that gave an event id may be taken up again.
     """
     exchange = ctx.exchange
     if exchange is None or exchange.answer is not None or exchange.method == LISTEN:
@@ -184,7 +184,9 @@ def never_answered(operation: Operation, ctx: Context) -> Iterator[Finding]:
     if exchange.state == "waiting":
         if ctx.channel.last - exchange.t < PATIENCE:
             return
-    elif exchange.state != "lost" or (exchange.http is not None and exchange.http.cut):
+    elif exchange.state != "lost" or (
+        exchange.http is not None and (exchange.http.cut or _goes_on(exchange))
+    ):
         return
     request = exchange.request
     yield ctx.finding(
@@ -193,6 +195,12 @@ def never_answered(operation: Operation, ctx: Context) -> Iterator[Finding]:
         expected="a response",
         fault="server" if request.dir == "c2s" else "client",
     )
+
+
+def _goes_on(exchange: Exchange) -> bool:
+    """The stream ended and may be resumed with GET and Last-Event-ID, as servers that are polled mean it to be."""
+    stream = exchange.http.facts.get("stream") if exchange.http is not None else None
+    return exchange.era == LEGACY and stream is not None and bool(stream.primed)
 
 
 def _mismatch(answer: Message, ctx: Context, asked: object, level: str | None = None) -> Finding:

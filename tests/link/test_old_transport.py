@@ -149,3 +149,33 @@ def test_an_address_that_nobody_posts_to_changes_nothing(tmp_path: Path, address
     body = request(1, "tools/call", name="t", arguments={})
     exchanges, _ = read(tmp_path, [stream(0, address), post(1, 1.0, "/mcp", body, status=500)])
     assert [(e.request.channel, e.operation.outcome) for e in exchanges] == [(f"{ORIGIN}/mcp", "error")]
+
+
+def test_a_call_whose_stream_was_taken_up_again_is_counted_once(tmp_path: Path) -> None:
+    """Revision 2025-11-25: a server may end the stream early, to be asked again with Last-Event-ID."""
+    agreed = result(0, {**AGREED, "protocolVersion": "2025-11-25"})
+    call = json.dumps(request(1, "tools/call", name="t", arguments={}))
+    session = ["MCP-Session-Id", "7f0c1c2e"]
+    events = [["Content-Type", "text/event-stream"], session]
+    said = [["Content-Type", "application/json"], ["Accept", "application/json, text/event-stream"]]
+
+    def exchange(
+        n: int, t: float, method: str, headers: list[list[str]], body: str, data: str
+    ) -> dict[str, Any]:
+        asked = {"method": method, "url": f"{ORIGIN}/mcp", "headers": headers, "body": body}
+        answer = {"status": 200, "headers": events, "t": t + 1, "chunks": [{"t": t + 1, "data": data}]}
+        return {"t": t, "flow": n, "conn": n, "request": asked, "t_req_end": t, "response": answer, "t_end": t + 2,
+                "closed_by": "server"}  # fmt: skip
+
+    hello = json.dumps(request(0, "initialize", **INIT | {"protocolVersion": "2025-11-25"}))
+    taken_up = [["Accept", "text/event-stream"], ["Last-Event-ID", "a-0"], session]
+    rows = [
+        exchange(1, 0, "POST", said, hello, f"id: i-0\ndata: \n\nid: i-1\ndata: {json.dumps(agreed)}\n\n"),
+        exchange(2, 10, "POST", [*said, session], call, "id: a-0\nretry: 500\ndata: \n\n"),
+        exchange(3, 14, "GET", taken_up, "", f"id: a-1\ndata: {json.dumps(result(1, {'content': []}))}\n\n"),
+    ]
+    exchanges, found = read(tmp_path, rows)
+    operation = exchanges[-1].operation
+    assert (operation.outcome, operation.server, operation.waiting) == ("complete", 5_000_000, 0)
+    assert operation.t_end - operation.t == 5_000_000
+    assert not [rule for _, rule in found if rule == "jsonrpc/unanswered-request"]
