@@ -163,6 +163,11 @@ class Tail:
         self._newest = newest
         self.reach = max(self.reach, newest - WATERMARK)
 
+    @property
+    def holds(self) -> bool:
+        """Whether there is anything to give out, or to set in order."""
+        return bool(self._window or self.late) or not self._ordered
+
     def ready(self, horizon: int, given: Key) -> list[Held]:
         """What is earlier than the horizon and was not given out."""
         window = self._window

@@ -17,6 +17,7 @@ import os
 import stat
 import time
 from collections.abc import Callable, Iterator
+from heapq import heapify, heappop, heapreplace
 from typing import Any, Self
 
 from mrtrscope.frames import Frame
@@ -43,6 +44,7 @@ class Timeline:
         self.late = ""
         self.problems: dict[str, str] = {}
         self._tails: dict[str, Tail] = {}
+        self._holding: dict[Tail, None] = {}  # those with something to give out: few, however many there are
         self._known: set[str] = set()
         self._refused: dict[str, int] = {}  # path -> size at which it was no journal
         self._anchors: dict[str, tuple[int, int]] = {}  # boot -> wall and monotonic nanoseconds
@@ -69,13 +71,16 @@ class Timeline:
     def read(self) -> Iterator[Frame]:
         """All there is now; damage and torn ends included. May be called again later for what came since."""
         self._look()
-        reading = set(self._tails.values())
+        reading = [(tail.reach, n, tail) for n, tail in enumerate(self._tails.values())]
+        heapify(reading)
         while reading:
-            tail = min(reading, key=lambda one: one.reach)
-            if not self._read(tail, True):
-                reading.discard(tail)
+            _, n, tail = reading[0]
+            if self._read(tail, True):
+                heapreplace(reading, (tail.reach, n, tail))
+            else:
+                heappop(reading)
                 tail.close()
-            yield from self._give(min((one.reach for one in reading), default=FOREVER))
+            yield from self._give(reading[0][0] if reading else FOREVER)
 
     def follow(self, stop: Callable[[], bool], poll: float = POLL) -> Iterator[Frame | None]:
         """All there is and all that comes; None whenever nothing is new, then it rests for `poll` seconds.
@@ -189,10 +194,13 @@ class Timeline:
 
     def _read(self, tail: Tail, final: bool) -> bool:
         try:
-            return tail.read(final, max(1 << 14, min(BLOCK, IN_HAND // len(self._tails))), self._given)
+            more = tail.read(final, max(1 << 14, min(BLOCK, IN_HAND // len(self._tails))), self._given)
         except OSError as e:
             self.problems[tail.path] = f"{tail.path}: {e.strerror}"
-            return False
+            more = False
+        if tail.holds:
+            self._holding[tail] = None
+        return more
 
     def _pass(self) -> Iterator[Frame]:
         """One round over growing journals."""
@@ -247,7 +255,7 @@ class Timeline:
         ready: list[Held] = []
         sources = 0
         late: list[Frame] = []
-        for tail in self._tails.values():
+        for tail in self._holding:
             if tail.late:
                 late += tail.late
                 tail.late = []
@@ -262,5 +270,6 @@ class Timeline:
             self._given = held[:3]
             yield held[3]
         if ready:
-            for tail in self._tails.values():
+            for tail in self._holding:
                 tail.trim(self._given)
+            self._holding = {tail: None for tail in self._holding if tail.holds}
