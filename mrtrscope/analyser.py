@@ -255,7 +255,7 @@ class Analyser:
     def _feed(self, frame: Frame, timeline: Timeline) -> None:
         if frame.journal not in self._introduced:
             self._introduced.add(frame.journal)
-            self._pipeline.source(frame.journal, timeline.headers[frame.journal].raw)
+            self._pipeline.source(frame.journal, timeline.header(frame.journal).raw)
         self._pipeline.feed(frame)
         self._pending += 1
         self._last = frame

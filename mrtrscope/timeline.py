@@ -125,6 +125,10 @@ class Timeline:
         """The first line of every journal, by its name."""
         return {name: tail.parts[0] for name, tail in self._tails.items()}
 
+    def header(self, name: str) -> Header:
+        """The first line of one journal."""
+        return self._tails[name].parts[0]
+
     def uncertainty(self, a: str, b: str) -> int:
         """How many microseconds the distance of two frames may be wrong, by the names of their journals."""
         boots = {self._tails[name].parts[0].boot or name for name in (a, b)}

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from mrtrscope.frames import Frame
 from mrtrscope.journal import follow, read_capture, read_header
 from mrtrscope.recorder import Journal, boot_id
-from mrtrscope.tail import WATERMARK
+from mrtrscope.tail import WATERMARK, Tail
 from mrtrscope.timeline import CLOCKS, Timeline
 from tests.conftest import LIMIT, wait_until
 
@@ -335,3 +335,25 @@ def test_the_boot_of_this_machine_is_known(tmp_path: Path) -> None:
     journal = Journal.create(str(tmp_path), "wrap", "x")
     journal.close()
     assert read_header(journal.path).boot == boot_id() != ""
+
+
+def test_of_many_journals_only_those_with_something_in_hand_are_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for n in range(200):
+        journal = Journal.create(str(tmp_path), "wrap", f"s{n}")
+        journal.append("1i", "data", time.monotonic_ns(), b"x")
+        journal.close()
+    asked = []
+    ready = Tail.ready
+
+    def counting(tail: Tail, *rest: Any) -> Any:
+        asked.append(tail)
+        return ready(tail, *rest)
+
+    monkeypatch.setattr(Tail, "ready", counting)
+    with Timeline(tmp_path) as timeline:
+        frames = list(timeline.read())
+        assert len(frames) == 200
+        assert timeline.header(frames[0].journal).name == frames[0].journal
+    assert len(asked) < 200 * 200 / 2  # each block once asked all: 400 times 200
