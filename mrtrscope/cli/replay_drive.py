@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from mrtrscope.called import called
 from mrtrscope.cli.common import (
     CLEAN,
     FINDINGS,
@@ -101,7 +102,7 @@ class recorder:
 
     def __init__(self, into: Path | None, server: str | list[str]) -> None:
         self._into = into
-        self._name = server if isinstance(server, str) else Path(server[0]).name
+        self._name = server if isinstance(server, str) else called(server)
 
     def __enter__(self) -> Any:
         from mrtrscope.recorder import Journal
