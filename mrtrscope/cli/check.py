@@ -101,6 +101,9 @@ def check(
             print_json("findings", hide.findings(store, chosen(store)), lambda: rest)
         elif form == "text":
             _print_text(store, hide, chosen, levels, whole)
+            if baseline is not None:
+                known = _levels(store, _chosen(select, ignore, party, None)).total() - levels.total()
+                print_lines([f"{known:,} more that {baseline} accepts."] if known else [])
         else:
             _print_for_machines(store, hide, chosen, form, fail_on, capture)
     return FINDINGS if any(levels[level] for level in FAILING[fail_on]) else CLEAN
@@ -133,9 +136,9 @@ def _chosen(
     return chosen
 
 
-def _levels(store: Store, chosen: Callable[[Store], Iterator[model.Finding]]) -> dict[str, int]:
+def _levels(store: Store, chosen: Callable[[Store], Iterator[model.Finding]]) -> Counter[str]:
     counted = Counter(finding.level for finding in chosen(store))
-    return {level: counted[level] for level in ("must", "should", "info")}
+    return Counter({level: counted[level] for level in ("must", "should", "info")})
 
 
 def _folded(store: Store, chosen: Callable[[Store], Iterator[model.Finding]]) -> Iterator[Folded]:
@@ -148,7 +151,7 @@ def _print_text(
     store: Store,
     hide: Masked,
     chosen: Callable[[Store], Iterator[model.Finding]],
-    levels: dict[str, int],
+    levels: Counter[str],
     whole: bool,
 ) -> None:
     from mrtrscope.views import beside

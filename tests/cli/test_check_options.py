@@ -39,6 +39,7 @@ def test_a_baseline_makes_a_build_green_and_stays_strict_about_the_rest(tmp_path
     one = tmp_path / "one.json"
     mrtrscope("check", DEMO, "--write-baseline", one, "--select", "mrtr/new-request-id")
     done = mrtrscope("check", DEMO, "--baseline", one)
+    assert done.stdout.splitlines()[-1] == f"2 more that {one} accepts."
     assert done.returncode == 1
     assert "mrtr/state-echoed-verbatim" in done.stdout
     assert "mrtr/new-request-id" not in done.stdout
