@@ -8,7 +8,7 @@ from typing import Any
 from mrtrscope.views.escape import visible
 from mrtrscope.views.questions import short, side_of
 from mrtrscope.views.redact import Redactor
-from mrtrscope.views.scene import OperationDetail
+from mrtrscope.views.scene import OperationDetail, Said
 from mrtrscope.views.words import count, duration, series, when
 
 _DID = {"accept": "accepted", "decline": "declined", "cancel": "cancelled"}
@@ -42,14 +42,21 @@ def subtitle(detail: OperationDetail) -> str:
 def _ended(detail: OperationDetail) -> str:
     n = sum(r.request.dir == "c2s" and not r.label for r in detail.rounds)
     after = f" after {count(n, 'round')}" if n > 1 else ""
+    last = next((r.answer for r in reversed(detail.rounds) if r.answer is not None), None)
     if detail.outcome == "error":
-        last = next((r.answer for r in reversed(detail.rounds) if r.answer is not None), None)
         code = last.member("error").get("code") if last is not None else None
         return f"error{f' {short(code, 20)}' if code is not None else ''}{after}"
+    if detail.outcome == "complete" and last is not None and _result(last).get("isError") is True:
+        return f"complete, isError{after}"
     return {
         "complete": f"complete{after}", "open": f"still open{after}",
         "abandoned": f"abandoned{after}", "cancelled": f"cancelled{after}", "lost": f"lost{after}",
     }.get(detail.outcome, detail.outcome)  # fmt: skip
+
+
+def _result(said: Said) -> dict[str, Any]:
+    found = said.member("result")
+    return found if isinstance(found, dict) else {}
 
 
 def _asked(detail: OperationDetail) -> list[str]:
