@@ -189,6 +189,8 @@ def test_nothing_is_wider_than_the_window(page: Path, tmp_path: Path, width: int
         await tab.until("document.querySelector('svg.mrtr')")
         await tab.until("document.documentElement.dataset.loaded")
         assert await tab.run(WIDEST) == [width, []]
+        told = await tab.run("document.querySelector('meta[name=viewport]').content")
+        assert told == "width=device-width, initial-scale=1"
         assert await tab.run("document.querySelector('.diff caption').getBoundingClientRect().height") < 60
 
     with_tab(tmp_path, work)
