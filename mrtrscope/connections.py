@@ -181,12 +181,13 @@ class Relay:
         if not chunk:
             self._ended(side, now)
             return
-        self.append(side.lane, DATA, now, chunk)
         try:
             done = os.write(side.other.fd, chunk)
         except OSError as e:
+            self.append(side.lane, DATA, now, chunk)
             self._unwritten(side.other, chunk, e)
             return
+        self.append(side.lane, DATA, now, chunk)
         if done != len(chunk):
             self._hold(side.other, memoryview(chunk)[done:])
 
