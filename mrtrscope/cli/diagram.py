@@ -74,9 +74,9 @@ def diagram(
         if every:
             _all(store, form, options, output)
         elif session:
-            _write(_session(store, id, form, options), form, output)
+            _write(_session(store, id, form, options), form, output, raw)
         else:
-            _write(_one(store, id or "", form, options), form, output)
+            _write(_one(store, id or "", form, options), form, output, raw)
 
 
 def _load() -> ModuleType:
@@ -130,7 +130,7 @@ def _session(store: Store, channel: str | None, form: Format, options: Options) 
     return session(store.operations(), channel, form, options)
 
 
-def _write(pages: Iterator[bytes], form: Format, output: Path | None) -> None:
+def _write(pages: Iterator[bytes], form: Format, output: Path | None, raw: bool) -> None:
     """One page to the file named, or to standard output; further pages to files beside it."""
     for n, page in enumerate(pages, 1):
         if output is None:
@@ -140,13 +140,15 @@ def _write(pages: Iterator[bytes], form: Format, output: Path | None) -> None:
             sys.stdout.buffer.write(page)
             continue
         path = output if n == 1 else output.with_name(f"{output.stem}-{n}{output.suffix}")
-        _put(path, page)
+        _put(path, page, raw)
     sys.stdout.flush()
 
 
-def _put(path: Path, data: bytes) -> None:
+def _put(path: Path, data: bytes, raw: bool) -> None:
+    from mrtrscope.views import keep
+
     try:
-        path.write_bytes(data)
+        keep.write(path, data, private=raw)
     except OSError as error:
         raise click.UsageError(f"{path}: {error.strerror}; name another file with -o") from error
 
@@ -166,7 +168,7 @@ def _all(store: Store, form: Format, options: Options, output: Path | None) -> N
     suffix = _SUFFIX.get(form, f".{form}")
     done = 0
     for found in detail.details(store, store.operations()):
-        _write(draw(found, form, options), form, output / f"{found.id}{suffix}")
+        _write(draw(found, form, options), form, output / f"{found.id}{suffix}", options.raw)
         done += 1
         if done % 250 == 0 and sys.stderr.isatty():
             click.echo(f"\r{done:,} of {total:,}", err=True, nl=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -115,6 +116,25 @@ def test_a_file_that_cannot_be_written_is_said_in_a_line(tmp_path: Path) -> None
     done = mrtrscope("diagram", ODD, "op1", "-o", tmp_path / "file" / "x.svg")
     assert done.returncode == 2
     assert done.stderr.startswith(f"Error: {tmp_path}/file")
+
+
+def test_what_hides_nothing_is_for_its_owner_alone(tmp_path: Path) -> None:
+    old = tmp_path / "op1.svg"
+    old.write_text("x" * 1_000_000, encoding="utf-8")
+    old.chmod(0o644)
+    plain, bare = tmp_path / "plain.svg", tmp_path / "raw"
+    assert mrtrscope("diagram", ODD, "op1", "-o", plain).returncode == 0
+    assert mrtrscope("diagram", ODD, "op1", "--raw", "-o", old).returncode == 0
+    assert mrtrscope("diagram", ODD, "--all", "--raw", "--format", "text", "-o", bare).returncode == 0
+    assert plain.stat().st_mode & 0o077 == 0o666 & ~_umask() & 0o077
+    assert {path.stat().st_mode & 0o777 for path in (old, *bare.iterdir())} == {0o600}
+    assert old.read_text(encoding="utf-8").endswith("</svg>\n")
+
+
+def _umask() -> int:
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask
 
 
 def test_help_has_an_example() -> None:

@@ -11,7 +11,7 @@ from typing import Any, Final, TextIO
 
 from mrtrscope import model
 from mrtrscope.store.reader import Store
-from mrtrscope.views import detail, templates
+from mrtrscope.views import detail, keep, templates
 from mrtrscope.views.ahead import learn
 from mrtrscope.views.escape import visible
 from mrtrscope.views.redact import Redactor
@@ -36,7 +36,7 @@ def write(store: Store, output: Path | None, choice: Choice | None = None, raw: 
         return
     text = io.StringIO()
     _write(text, store, choice or Choice(), raw)
-    output.write_text(text.getvalue(), encoding="utf-8")
+    keep.write(output, text.getvalue().encode("utf-8"), private=raw)
 
 
 def _write(out: TextIO, store: Store, choice: Choice, raw: bool) -> None:

@@ -89,3 +89,15 @@ def test_the_command(options: list[str], tmp_path: Path, monkeypatch: pytest.Mon
     assert done.returncode == 0
     text = done.stdout or (tmp_path / "report.md").read_text(encoding="utf-8")
     assert text.startswith("# sample\\-demo\n")
+
+
+def test_what_hides_nothing_is_for_its_owner_alone(tmp_path: Path) -> None:
+    output = tmp_path / "report.md"
+    output.write_text("old", encoding="utf-8")
+    output.chmod(0o644)
+    with analyse.bring_up_to_date(SAMPLES / "sample-stdio") as store:
+        markdown.write(store, output)
+        assert output.stat().st_mode & 0o777 == 0o644
+        markdown.write(store, output, raw=True)
+    assert output.stat().st_mode & 0o777 == 0o600
+    assert "Nothing is hidden." in output.read_text(encoding="utf-8")
