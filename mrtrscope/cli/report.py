@@ -50,11 +50,11 @@ def report(
     if output is None and form == "html":
         raise click.UsageError("Name the file to write: -o report.html.")
     in_a_folder(output)
-    from mrtrscope.views.report.choose import BadChoice, Choice, moment
+    from mrtrscope.views.report.choose import BadChoice, Choice, began_by
 
     with opened(capture, no_update) as store:
         try:
-            choice = Choice(only, moment(since, store.end()) if since is not None else None, findings)
+            choice = Choice(only, began_by(since, store.end()) if since is not None else None, findings)
             if form == "md":
                 from mrtrscope.views.report import markdown
 

@@ -104,3 +104,13 @@ def moment(text: str, end: float | None) -> float:
             f"{text!r} is no time: say 10m, 2h (before the end of the capture), 2026-07-28T12:00, or seconds"
         ) from None
     return (given if given.tzinfo else given.replace(tzinfo=UTC)).timestamp()
+
+
+def began_by(text: str, end: float | None) -> float:
+    """The time after --since; BadChoice when the capture ended before it, so that nothing could be told."""
+    from mrtrscope.views.words import when
+
+    since = moment(text, end)
+    if end is not None and since > end:
+        raise BadChoice(f"--since: {when(since)} is after the end of the capture, {when(end)}.")
+    return since

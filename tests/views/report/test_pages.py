@@ -14,7 +14,7 @@ import pytest
 from mrtrscope import analyse
 from mrtrscope.views.redact import Redactor
 from mrtrscope.views.report import pages
-from mrtrscope.views.report.choose import BadChoice, Choice, moment
+from mrtrscope.views.report.choose import BadChoice, Choice, began_by, moment
 from mrtrscope.views.report.entry import numbers
 from tests import captures
 from tests.conftest import SAMPLES, mrtrscope
@@ -274,6 +274,21 @@ def test_times_as_people_say_them() -> None:
     assert moment("2026-07-28T12:00", None) == moment("2026-07-28T14:00+02:00", None) == 1785240000.0
     with pytest.raises(BadChoice, match="'tomorrow' is no time"):
         moment("tomorrow", None)
+
+
+def test_a_time_after_the_end_of_the_capture_is_refused(tmp_path: Path) -> None:
+    assert began_by("990", 1000.0) == 990.0 and began_by("1000", 1000.0) == 1000.0
+    assert began_by("12", None) == 12.0
+    with pytest.raises(BadChoice, match=r"--since: .* is after the end of the capture, "):
+        began_by("1000.1", 1000.0)
+    for name in ("r.html", "r.md"):
+        done = mrtrscope("report", SAMPLES / "sample-demo", "-o", tmp_path / name, "--since", "2099-01-01")
+        said = done.stderr.splitlines()
+        assert done.returncode == 2 and done.stdout == ""
+        assert said[-1].startswith(
+            "Error: --since: 2099-01-01 00:00:00.000 UTC is after the end of the capture, 20"
+        )
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_numbers_are_folded() -> None:
