@@ -36,9 +36,8 @@ _SUFFIX = {"mermaid": ".mmd", "plantuml": ".puml", "text": ".txt"}
     "--format", "form", type=click.Choice(_FORMATS), help="Default: by the name after -o, else svg."
 )
 @click.option("--all", "every", is_flag=True, help="Every operation, one file each, in the folder after -o.")
-@click.option(
-    "--session", is_flag=True, help="A whole channel on one page, operations as lanes; ID names a channel."
-)
+@click.option("--session", is_flag=True,
+              help="A whole channel on one page, operations as lanes; ID: a channel or an operation of it.")  # fmt: skip
 @click.option("--width", type=click.FloatRange(72, 20_000), help="Width in pixels (text: columns).")
 @click.option("--theme", type=click.Choice(("light", "dark", "print")), default="light", show_default=True)
 @click.option(
@@ -122,6 +121,10 @@ def _session(store: Store, channel: str | None, form: Format, options: Options) 
     if form not in ("svg", "png", "dot", "text"):
         raise click.UsageError(f"A session is drawn as svg, png, dot or text, not as {form}.")
     names = [c.name for c in store.channels()]
+    if channel is not None and channel not in names:
+        op = store.operation_of(channel) if channel.startswith("m") else channel
+        found = store.operation(op) if op else None
+        channel = found.channel if found is not None else channel
     if channel is None and len(names) == 1:
         channel = names[0]
     if channel not in names:

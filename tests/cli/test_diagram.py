@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -84,6 +85,17 @@ def test_a_session_names_its_channel(tmp_path: Path) -> None:
     many = mrtrscope("diagram", DEMO, "--session")
     assert many.returncode == 2
     assert "Say which channel; there are: " in many.stderr
+
+
+@pytest.mark.parametrize("id", ["op4", "4", "m9"])
+def test_an_operation_stands_for_the_session_it_is_of(id: str) -> None:
+    shown = json.loads(mrtrscope("list", DEMO, "--format", "json").stdout)["operations"]
+    channel = shown[3]["channel"]
+    assert shown[3]["id"] == "op4" and any(one["channel"] != channel for one in shown)
+    named = mrtrscope("diagram", DEMO, channel, "--session", "--format", "text")
+    assert named.returncode == 0
+    done = mrtrscope("diagram", DEMO, id, "--session", "--format", "text")
+    assert (done.returncode, done.stdout) == (0, named.stdout)
 
 
 @pytest.mark.parametrize(
