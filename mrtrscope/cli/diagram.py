@@ -36,9 +36,13 @@ _SUFFIX = {"mermaid": ".mmd", "plantuml": ".puml", "text": ".txt"}
     "--format", "form", type=click.Choice(_FORMATS), help="Default: by the name after -o, else svg."
 )
 @click.option("--all", "every", is_flag=True, help="Every operation, one file each, in the folder after -o.")
-@click.option("--session", is_flag=True,
-              help="A whole channel on one page, operations as lanes; ID: a channel or an operation of it.")  # fmt: skip
-@click.option("--width", type=click.FloatRange(72, 20_000), help="Width in pixels (text: columns).")
+@click.option(
+    "--session",
+    is_flag=True,
+    help="A whole channel on one page, operations as lanes; ID names a channel or an operation of it.",
+)
+@click.option("--width", type=click.FloatRange(72, 20_000),
+              help="Width in pixels (text: columns); a picture that needs more is drawn wider.")  # fmt: skip
 @click.option("--theme", type=click.Choice(("light", "dark", "print")), default="light", show_default=True)
 @click.option(
     "-o",
@@ -76,6 +80,8 @@ def diagram(
             _write(_session(store, id, form, options), form, output, raw)
         else:
             _write(_one(store, id or "", form, options), form, output, raw)
+    if width is not None and options.drawn > width + 0.5:
+        say(f"--width {width:g} is less than the columns need; drawn {options.drawn:.0f} wide.")
 
 
 def _load() -> ModuleType:

@@ -30,6 +30,7 @@ class Options:
     links     prefix of addresses that the elements of an SVG link to, None: no links
     engine    what draws PNG: see `writers.png`
     page_height   taller pictures become several; None: the usual height
+    drawn     set by drawing: the width of the widest page so far, more than `width` where the columns need more
     """
 
     width: float | None = None
@@ -39,6 +40,7 @@ class Options:
     links: str | None = None
     engine: str = "auto"
     page_height: float | None = None
+    drawn: float = 0.0
 
 
 def scene_of(
@@ -125,6 +127,7 @@ def session(
 
 
 def _page(page: Page, format: Format, options: Options) -> bytes:
+    options.drawn = max(options.drawn, page.width)
     if format == "svg":
         from mrtrscope.views.writers import svg
 

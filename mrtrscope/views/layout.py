@@ -21,6 +21,7 @@ LEADING = 15.0  # from line to line under an arrow
 SLOT = 15.0  # from ribbon to ribbon beside a lifeline
 _HEAD_ROOM, _FOOT_ROOM = 27.0, 9.0  # in a round's frame, over its first row and under its last
 _BETWEEN = 10.0
+_LEAST = 190.0  # between two lifelines, where somebody wants a narrow picture
 _NEAR, _FAR = (235.0, 350.0), (330.0, 470.0)  # least and most between answerers and client, client and server
 
 small = partial(metrics.width, size=SMALL)
@@ -70,10 +71,13 @@ def columns(scene: Scene, wanted: float | None) -> Columns:
     if wanted is None:
         title = metrics.width(scene.title, 17, bold=True) + 2 * EDGE
         wanted = max(natural, min(title, natural + 140, 1100))
-    if gaps and wanted != natural:
-        spare = wanted - natural
-        total = sum(gaps)
-        gaps = [max(190.0, gap + spare * gap / total) for gap in gaps]
+    spare = wanted - natural
+    if gaps and spare > 0:
+        gaps = [gap + spare * gap / sum(gaps) for gap in gaps]
+    elif gaps and spare < 0:  # each gives of what it has over the least
+        over = sum(gap - _LEAST for gap in gaps)
+        share = min(1.0, -spare / over)
+        gaps = [gap - share * (gap - _LEAST) for gap in gaps]
     x, at = {}, left + half
     for id, gap in zip(ids, [*gaps, 0.0], strict=True):
         x[id] = at

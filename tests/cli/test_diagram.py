@@ -98,6 +98,23 @@ def test_an_operation_stands_for_the_session_it_is_of(id: str) -> None:
     assert (done.returncode, done.stdout) == (0, named.stdout)
 
 
+@pytest.mark.parametrize("args", [["op4"], ["op4", "--session"]])
+def test_a_picture_wider_than_asked_for_says_so_once(args: list[str], tmp_path: Path) -> None:
+    output = tmp_path / "narrow.svg"
+    done = mrtrscope("diagram", DEMO, *args, "--width", "100", "-o", output)
+    assert done.returncode == 0
+    told = re.fullmatch(r"--width 100 is less than the columns need; drawn ([0-9]+) wide\.\n", done.stderr)
+    assert told, done.stderr
+    assert f'width="{told[1]}"' in output.read_text(encoding="utf-8")
+    assert mrtrscope("diagram", DEMO, *args, "--width", told[1], "-o", output).stderr == ""
+
+
+def test_a_text_is_as_wide_as_asked_for() -> None:
+    done = mrtrscope("diagram", DEMO, "op4", "--width", "72", "--format", "text")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert max(map(len, done.stdout.splitlines())) <= 72
+
+
 @pytest.mark.parametrize(
     ("args", "said"),
     [

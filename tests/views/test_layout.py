@@ -133,6 +133,14 @@ def test_width_is_kept_where_there_is_room() -> None:
     )
 
 
+@pytest.mark.parametrize("name", scenes.ALL)
+def test_a_width_from_the_least_upwards_is_met(name: str) -> None:
+    scene = build(scenes.ALL[name]())
+    least, natural = (draw(scene, width=w)[0].width for w in (1.0, None))
+    for wanted in (least, (least + natural) / 2, natural):
+        assert draw(scene, width=wanted)[0].width == pytest.approx(wanted)
+
+
 def test_frames_do_not_cross() -> None:
     scene = build(scenes.five_rounds())
     for one, other in combinations(scene.spans, 2):
