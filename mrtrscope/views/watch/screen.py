@@ -20,6 +20,9 @@ HELP = (
     "PgUp PgDn  a page    g  first    G or End  last, and stay there",
     "w  only what waits   f  findings          d  picture, in an operation",
     "q  end",
+    "In an operation the keys of the first two lines scroll it.",
+    "",
+    "Column r: rounds, how many requests the operation took so far.",
 )
 
 

@@ -162,6 +162,16 @@ def test_help_is_left_by_any_key() -> None:
     assert keys.act("other", view, found, 10) == "" and not view.help
 
 
+def test_help_says_what_the_column_r_is_and_how_to_scroll() -> None:
+    assert re.search(r" r +state ", screen._columns(80, board(SAMPLES / "sample-demo")))
+    told = screen.lines(Board(), View(help=True), 80, 20, False, "x", Redactor())
+    assert "Column r: rounds, how many requests the operation took so far." in told
+    assert "In an operation the keys of the first two lines scroll it." in told
+    assert all(
+        len(line) <= 40 for line in screen.lines(Board(), View(help=True), 40, 20, False, "x", Redactor())
+    )
+
+
 def test_once_prints_and_ends() -> None:
     done = mrtrscope("watch", SAMPLES / "sample-demo", "--once")
     assert done.returncode == 0 and "\x1b" not in done.stdout
