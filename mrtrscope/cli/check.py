@@ -77,7 +77,8 @@ def check(
     """Judge a capture against the rules and print what it breaks.
 
     CAPTURE is a capture folder, a journal, a transcript, a mitmproxy flow file or a HAR. Exit code: 0 clean,
-    1 findings, 2 usage, 3 unreadable. Without CAPTURE it is the newest one.
+    1 findings, 2 usage, 3 unreadable. Without CAPTURE it is the newest one. A finding of level info is called a note;
+    it breaks nothing.
     """
     chosen = _chosen(select, ignore, party, baseline)
     from mrtrscope.views import beside

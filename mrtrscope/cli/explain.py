@@ -93,7 +93,8 @@ def _page(rule: dict[str, Any]) -> Iterator[str]:
 
     colour = colours()
     yield paint(rule["id"], "bold", colour)
-    yield f"{rule['level']}  {rule['party']}  {', '.join(rule['transports'])}  {', '.join(rule['revisions'])}"
+    level = "advisory (a note, level info)" if rule["level"] == "advisory" else rule["level"]
+    yield f"{level}  {rule['party']}  {', '.join(rule['transports'])}  {', '.join(rule['revisions'])}"
     yield ""
     yield from (rule["text"] or rule["title"]).splitlines()
     yield ""

@@ -88,6 +88,12 @@ def test_a_finding_is_shown_and_explained_where_it_stands(capsys: pytest.Capture
     )  # fmt: skip
 
 
+def test_info_and_note_are_said_to_be_one(capsys: pytest.CaptureFixture[str]) -> None:
+    page = out_of(capsys, "explain", "caching/hints-on-other-methods")[0]
+    assert page.splitlines()[1].startswith("advisory (a note, level info)  server  ")
+    assert out_of(capsys, "explain", "mrtr/new-request-id")[0].splitlines()[1].startswith("must  client  ")
+
+
 @pytest.mark.parametrize(
     ("option", "levels"), [("--findings", {"must", "should", "info"}), ("--broken", {"must", "should"})]
 )
