@@ -90,7 +90,7 @@ def findings(
     named: bool = False,
     mask: Callable[[Iterator[model.Finding]], Iterable[model.Finding]] = iter,
 ) -> Iterator[str]:
-    """Findings in order of time, then how many there are, and in how much.
+    """Findings in order of time, then how many there are, in how much, and who broke something.
 
     about   what stands at a number: "m17" -> "answer to 3"
     each    how many of one rule are printed one by one; the rest is counted
@@ -98,11 +98,13 @@ def findings(
     mask    what those that are printed pass through
     """
     seen: Counter[str] = Counter()
+    sides: Counter[tuple[str, str]] = Counter()
     shown: dict[str, str] = {}  # id -> rule and place, for those that follow from it
 
     def first() -> Iterator[model.Finding]:
         for found in rows:
             seen[found.rule] += 1
+            sides[found.party, found.level] += 1
             if seen[found.rule] <= each:
                 yield found
 
@@ -113,7 +115,17 @@ def findings(
         if n > each:
             yield paint(f"… and {n - each:,} more of {rule} (--all prints them)", "dim", colours)
     judged = series([count(counts.get(f"{name}s", 0), name) for name in ("operation", "message")])
-    yield f"{summary(levels, colours)} in {judged}."
+    yield f"{summary(levels, colours)} in {judged}{_by_side(sides)}."
+
+
+def _by_side(sides: Mapping[tuple[str, str], int]) -> str:
+    """ "; 2 must and 1 should by the client, 1 must by the server": breaches, not notes. "" where there are none."""
+    parts = []
+    for party in ("client", "server", "either"):
+        broken = [f"{n:,} {level}" for level in ("must", "should") if (n := sides.get((party, level), 0))]
+        if broken:
+            parts.append(f"{series(broken)} by {'one of the two' if party == 'either' else f'the {party}'}")
+    return f"; {', '.join(parts)}" if parts else ""
 
 
 def finding(

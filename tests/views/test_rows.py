@@ -112,7 +112,7 @@ def test_a_finding_says_who_where_what() -> None:
         "    expected another id",
         "    see also m1 and m2",
         "    2026-07-28/x#y; operation op1",
-        "1 must and 2 notes in 3 operations and 1 message.",
+        "1 must and 2 notes in 3 operations and 1 message; 1 must by the client.",
     ]
 
 
@@ -127,8 +127,24 @@ def test_many_of_one_rule_are_counted() -> None:
     assert sum(line.startswith("mrtr/") for line in shown) == 2
     assert shown[-2:] == [
         "… and 3 more of mrtr/new-request-id (--all prints them)",
-        "5 must in 0 operations and 0 messages.",
+        "5 must in 0 operations and 0 messages; 5 must by the client.",
     ]
+
+
+@pytest.mark.parametrize(
+    ("broken", "said"),
+    [
+        (["client must", "client must", "server must"], "; 2 must by the client, 1 must by the server."),
+        (["server should", "client must", "client should", "server info"],
+         "; 1 must and 1 should by the client, 1 should by the server."),
+        (["either must"], "; 1 must by one of the two."),
+        (["client info"], "."),
+    ],
+)  # fmt: skip
+def test_the_end_says_who_broke_how_much(broken: list[str], said: str) -> None:
+    rows = [finding(party=party, level=level) for party, level in map(str.split, broken)]
+    last = list(findings(rows, {"must": 1}, {}, None, False, each=1))[-1]
+    assert last == f"1 must in 0 operations and 0 messages{said}"
 
 
 def test_no_findings() -> None:
