@@ -70,6 +70,7 @@ _TONES: dict[str, Tone] = {
     "input_required": "asked", "auth_required": "asked", "completed": "complete", "failed": "error",
     "rejected": "error", "cancelled": "cancel",
 }  # fmt: skip
+_TOLD = ("notifications/tasks", "notifications/tasks/status")  # whose params are a task
 
 
 def _final(result: dict[str, Any]) -> dict[str, Any]:
@@ -112,6 +113,9 @@ def note(said: Said, redact: Redactor) -> Words:
         lines = [Line("hint", questions.short(redact.text(reason)))] if isinstance(reason, str) else []
         return f"cancelled  id {questions.short(params.get('requestId'), 40)}", lines, "cancel"
     label, lines = fold.label(said, redact)
+    status = said.member("params").get("status") if said.method in _TOLD else None
+    if isinstance(status, str):
+        lines = [Line("hint", questions.short(status, 40)), *lines]
     return label, lines, "note"
 
 

@@ -67,7 +67,8 @@ def state_of(said: Said | None) -> str:
     if said is None or said.kind != "response":
         return ""
     result = said.member("result")
-    status = result.get("status")
+    made = result.get("task")  # of 2025-11-25: the answer that makes a task has it inside
+    status = result.get("status", made.get("status") if isinstance(made, dict) else None)
     if isinstance(status, str):
         return word(status)
     found = agent_told(result)

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from mrtrscope.views import parts
+from mrtrscope.views import labels, parts
 from mrtrscope.views.build import build
+from mrtrscope.views.redact import Redactor
 from mrtrscope.views.scene import OperationDetail, RoundDetail, Said
 
 QUESTION = {"method": "elicitation/create", "params": {"message": "Which hull?", "mode": "form"}}
@@ -52,6 +53,24 @@ def test_polls_that_tell_nothing_new_are_counted_before_the_one_that_does() -> N
     assert [(one.label, one.skipped, parts.state_of(one.answer)) for one in told] == [
         ("poll", 2, "completed")
     ]
+
+
+def test_the_task_that_an_older_revision_makes_is_the_first_look_at_it() -> None:
+    talk = Talk()
+    call = talk.round("tools/call", {"task": {"taskId": "t", "status": "working"}}, name="refit")
+    told = parts.of_task([talk.poll("working"), talk.poll("input_required")], call)
+    assert parts.state_of(call.answer) == "working"
+    assert [(one.skipped, parts.state_of(one.answer)) for one in told] == [(1, "input_required")]
+
+
+@pytest.mark.parametrize("method", ["notifications/tasks", "notifications/tasks/status"])
+def test_what_a_server_tells_of_a_task_says_its_state(method: str) -> None:
+    note = Talk().said(
+        "s2c", "notification", {"method": method, "params": {"taskId": "t", "status": "working"}}
+    )
+    label, lines, _ = labels.note(note, Redactor())
+    assert label.startswith(method)
+    assert [line.text for line in lines] == ["working"]
 
 
 def test_the_last_poll_is_shown_although_it_tells_nothing_new() -> None:
