@@ -81,6 +81,7 @@ PICTURES: dict[str, Callable[[], str]] = {
     "era-gateway.svg": operation("op3", "captures/sample-gateway"),
     "era-gateway-modern.svg": operation("op2", "captures/sample-gateway-modern"),
     "era-task.svg": operation("op2", "captures/sample-task"),
+    "era-task-legacy.svg": operation("op3", "captures/sample-task-legacy"),
     "era-agent.svg": operation("op1", "captures/sample-agent"),
     "era-subscription.svg": operation("op2", "captures/sample-subscription"),
 }

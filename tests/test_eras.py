@@ -29,6 +29,7 @@ def listed(tmp_path: Path, sample: str) -> list[dict[str, Any]]:
         ("sample-gateway", {"mrtr": 1, "legacy": 1}),
         ("sample-gateway-modern", {"mrtr": 2}),
         ("sample-task", {"task": 1}),
+        ("sample-task-legacy", {"task": 1}),
         ("sample-subscription", {"subscription": 1}),
         ("sample-agent", {"a2a": 5}),
     ],
@@ -64,6 +65,11 @@ def test_the_states_of_a_task_and_of_an_agents(tmp_path: Path) -> None:
     (task,) = [op for op in listed(tmp_path, "sample-task") if op["kind"] == "task"]
     assert ([s["state"] for s in task["task"]["states"]], task["task"]["polls"], task["task"]["updates"]) == (
         ["working", "input_required", "working", "completed"], 6, 1,
+    )  # fmt: skip
+    older = listed(tmp_path, "sample-task-legacy")
+    (task,) = [op for op in older if op["kind"] == "task"]
+    assert ([s["state"] for s in task["task"]["states"]], task["task"]["polls"], task["nested"]) == (
+        ["working", "input_required", "working", "completed"], 4, [older[-1]["id"]],
     )  # fmt: skip
     agent, *others = listed(tmp_path, "sample-agent")
     assert [s["state"] for s in agent["task"]["states"]] == [

@@ -198,7 +198,7 @@ MACHINE = re.compile(
     ])
 )  # fmt: skip
 SECRET = re.compile(
-    rb"(?i)authorization: *(?:bearer|basic) [a-z0-9]|-----BEGIN [A-Z ]*PRIVATE KEY|sk-[a-zA-Z0-9]{20}"
+    rb"(?i)authorization: *(?:bearer|basic) [a-z0-9]|-----BEGIN [A-Z ]*PRIVATE KEY|\bsk-[a-zA-Z0-9]{20}"
 )
 
 

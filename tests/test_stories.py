@@ -288,6 +288,57 @@ def test_a_task_for_a_host_that_never_declared_tasks(tmp_path: Path) -> None:
     assert "never declared the tasks extension" in mrtrscope("show", capture, task["id"]).stdout
 
 
+def taken(capture: Path, python: str, *options: str) -> str:
+    """What the host of the old release got of a task of 2025-11-25; its API of tasks warns that it is to go."""
+    server = wrapped(capture, "yard", python, "-W", "ignore", str(PEERS / "task_server_old.py"))
+    host = [python, "-W", "ignore", str(PEERS / "task_host_old.py"), *options, "paint", '{"boat": "Skua"}']
+    done = subprocess.run([*host, "--", *server], capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("options", [(), ("--polling",)])
+def test_a_task_of_an_older_revision_that_asks_in_mid_flight(
+    tmp_path: Path, old_python: str, options: tuple[str, ...]
+) -> None:
+    capture = tmp_path / "capture"
+    assert taken(capture, old_python, *options) == "Skua: blue"
+    ops = listed(capture)
+    (task,) = [op for op in ops.values() if op["method"] == "tools/call"]
+    assert (task["kind"], len(task["rounds"]), task["outcome"]) == ("task", 1, "complete")
+    # the second "working" is told by a notification, before any poll could
+    states = [s["state"] for s in task["task"]["states"]]
+    assert states == ["working", "input_required", "working", "completed"]
+    assert [op["method"] for op in ops.values()] == [
+        "initialize", "tools/list", "tools/call", "elicitation/create",
+    ]  # fmt: skip
+    (asked,) = [ops[name] for name in task["nested"]]
+    assert (asked["within"]["grade"], asked["within"]["evidence"]) == ("exact", ["task"])
+    # every poll and tasks/result with their answers, and notifications: that of the end may come behind the result
+    assert len(task["attached"]) - 2 * (task["task"]["polls"] + 1) in (1, 2)
+    times = task["times"]
+    assert times["waiting"] >= 0.7 and times["server"] >= 2.0  # the person, and twice the work
+    assert times["server"] + times["waiting"] == pytest.approx(times["total"], abs=1e-3)
+    assert findings(capture) == []
+    text = mrtrscope("diagram", capture, task["id"], "--format", "text", "--width", "120").stdout
+    words = ("with nothing new", "input_required", "fetches the result", "elicitation/create",
+             "waiting for the user", "notifications/tasks/status", "Skua: blue")  # fmt: skip
+    at = [text.index(word, text.index("one round")) for word in words]
+    assert at == sorted(at)
+
+
+@pytest.mark.live
+def test_a_task_of_an_older_revision_that_is_cancelled(tmp_path: Path, old_python: str) -> None:
+    capture = tmp_path / "capture"
+    assert taken(capture, old_python, "--cancel") == "cancelled"
+    (task,) = [op for op in listed(capture).values() if op["method"] == "tools/call"]
+    assert (task["kind"], task["outcome"], task["nested"]) == ("task", "cancelled", [])
+    states = [s["state"] for s in task["task"]["states"]]
+    assert states == ["working", "input_required", "cancelled"]
+    assert findings(capture) == []
+
+
 @pytest.mark.live
 def test_a_gateway_with_every_fault(tmp_path: Path, old_python: str) -> None:
     capture = tmp_path / "capture"
