@@ -121,11 +121,8 @@ class Tab:
     async def looks(
         self, width: int = 1280, height: int = 900, *, dark: bool = False, media: str = ""
     ) -> None:
-        """Size of the window, and what the user's system asks for.
-
-        Never as a phone: emulated as one, Chromium zooms out of what is only being laid out, and may stay so.
-        """
-        self._size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        """Size of the window, and what the user's system asks for."""
+        self._size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 700}
         await self.call("Emulation.setDeviceMetricsOverride", **self._size)
         wish = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         await self.call("Emulation.setEmulatedMedia", media=media, features=[wish])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -46,7 +47,9 @@ def choose(id: str, value: str) -> str:
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     output = tmp_path_factory.mktemp("report") / "report.html"
-    made(SAMPLES / "sample-demo", output)
+    capture = output.parent / ("a_long_name_that_no_line_of_a_phone_holds_" * 4) / "sample-demo"
+    shutil.copytree(SAMPLES / "sample-demo", capture)
+    made(capture, output)
     return output
 
 
@@ -172,12 +175,17 @@ def test_light_dark_and_paper(page: Path, tmp_path: Path) -> None:
     with_tab(tmp_path, work)
 
 
-# How wide the page is, and what sticks out of it without scrolling by itself.
+# How wide the page is, and which words stick out of it without scrolling by themselves.
 WIDEST = """(() => {
-    const wide = document.documentElement.clientWidth;
-    const out = [...document.querySelectorAll("body *")].filter((one) =>
-        one.getBoundingClientRect().right > wide + 1 && !one.closest(".scroll:not(.ops), .figure, pre, svg"));
-    return [document.documentElement.scrollWidth, out.map((one) => one.outerHTML.slice(0, 200))];
+    const wide = document.documentElement.clientWidth, out = [], range = document.createRange();
+    const words = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    while (words.nextNode()) {
+        range.selectNodeContents(words.currentNode);
+        const holder = words.currentNode.parentElement;
+        if (range.getBoundingClientRect().right > wide + 1 && !holder.closest(".scroll:not(.ops), .figure, pre, svg"))
+            out.push(holder.outerHTML.slice(0, 200));
+    }
+    return [document.documentElement.scrollWidth, out];
 })()"""
 
 
