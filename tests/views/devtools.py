@@ -19,7 +19,6 @@ from tests.conftest import LIMIT
 from tests.views.browser import FLAGS, chromium, own_folder
 
 PATIENCE = 3 * LIMIT  # a browser has many processes, and a machine with much to do runs each of them late
-WIDE = "document.documentElement.clientWidth"
 
 
 class Gone(Exception):
@@ -40,7 +39,6 @@ class Tab:
         self.requests: list[str] = []
         self.told: list[str] = []
         self._loaded = asyncio.Event()
-        self._size: dict[str, Any] | None = None
 
     async def read(self) -> None:
         while (text := await self._socket.read_message()) is not None:
@@ -94,10 +92,6 @@ class Tab:
         await self.call("Page.navigate", url=page.as_uri() + fragment)
         await asyncio.wait_for(self._loaded.wait(), PATIENCE)
         await self.until("document.documentElement.dataset.ready === 'true'")
-        if self._size is not None and await self.run(WIDE) != self._size["width"]:
-            # The page came up in another process of the browser, which had not heard of the size.
-            await self.call("Emulation.setDeviceMetricsOverride", **self._size)
-            await self.until(f"{WIDE} === {self._size['width']}")
 
     async def run(self, code: str) -> Any:
         """The value of an expression; a promise is waited for."""
@@ -122,8 +116,8 @@ class Tab:
         self, width: int = 1280, height: int = 900, *, dark: bool = False, media: str = ""
     ) -> None:
         """Size of the window, and what the user's system asks for."""
-        self._size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 700}
-        await self.call("Emulation.setDeviceMetricsOverride", **self._size)
+        await self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1,
+                        mobile=width < 700)  # fmt: skip
         wish = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         await self.call("Emulation.setEmulatedMedia", media=media, features=[wish])
 
