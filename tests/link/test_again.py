@@ -12,7 +12,7 @@ from mrtrscope.link import again
 from mrtrscope.link.facts import Operation
 from mrtrscope.link.memory import DictMemory
 from mrtrscope.pipeline import Pipeline
-from mrtrscope.sources import open_source
+from tests.feeding import feed
 
 ME, OTHER = {"name": "atlas", "version": "1"}, {"name": "rover", "version": "1"}
 Flow = dict[str, Any]
@@ -51,11 +51,7 @@ def told(tmp_path: Path, *flows: Flow) -> list[tuple[int, str, tuple[str, ...], 
     file = tmp_path / "flows.json"
     file.write_text(json.dumps(list(flows)), encoding="utf-8")
     pipeline = Pipeline(DictMemory(), judge=False)
-    with open_source(file) as source:
-        for name, header in source.headers().items():
-            pipeline.source(name, header)
-        for frame in source.frames():
-            pipeline.feed(frame)
+    feed(pipeline, file)
     ops: list[Operation] = sorted(pipeline.drain().operations.values(), key=lambda o: o.t)
     number = {op.key: n for n, op in enumerate(ops)} | {"": -1}
     out: list[tuple[int, str, tuple[str, ...], list[int]] | None] = []

@@ -17,7 +17,7 @@ from mrtrscope.link.session import Sessions
 from mrtrscope.pipeline import Pipeline
 from mrtrscope.rules.examples import cases_of
 from mrtrscope.rules.judge import Judge
-from mrtrscope.sources import open_source
+from tests.feeding import feed
 
 SECRETS = ("code-1", "st-1", "v" * 43, "rt-1", "rt-2")
 
@@ -25,11 +25,7 @@ SECRETS = ("code-1", "st-1", "v" * 43, "rt-1", "rt-2")
 def fed(file: Path) -> tuple[Pipeline, DictMemory]:
     memory = DictMemory()
     pipeline = Pipeline(memory, salt=b"salt")
-    with open_source(file) as source:
-        for name, header in source.headers().items():
-            pipeline.source(name, header)
-        for frame in source.frames():
-            pipeline.feed(frame)
+    feed(pipeline, file)
     return pipeline, memory
 
 

@@ -10,7 +10,7 @@ from mrtrscope.link.legacy import DELETED, GONE, Session, name_of, sessions
 from mrtrscope.link.memory import DictMemory
 from mrtrscope.link.session import Channel
 from mrtrscope.pipeline import Pipeline
-from mrtrscope.sources import open_source
+from tests.feeding import feed
 
 from .world import World
 
@@ -97,11 +97,7 @@ def run(tmp_path: Path, *flows: dict[str, Any]) -> Channel:
     file = tmp_path / "flows.jsonl"
     file.write_text("\n".join(map(json.dumps, flows)) + "\n", encoding="utf-8")
     pipeline = Pipeline(DictMemory(), salt=b"salt", judge=False)
-    with open_source(file) as source:
-        for name, header in source.headers().items():
-            pipeline.source(name, header)
-        for frame in source.frames():
-            pipeline.feed(frame)
+    feed(pipeline, file)
     return pipeline.linker.sessions.channels[URL]
 
 

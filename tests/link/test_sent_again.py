@@ -11,7 +11,7 @@ import pytest
 from mrtrscope.link.facts import Exchange
 from mrtrscope.link.memory import DictMemory
 from mrtrscope.pipeline import Pipeline
-from mrtrscope.sources import open_source
+from tests.feeding import feed
 
 META = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -52,11 +52,7 @@ def post(
 def read(path: Path, rows: list[dict[str, Any]]) -> list[Exchange]:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     pipeline = Pipeline(DictMemory(), b"salt")
-    with open_source(path) as source:
-        for name, header in source.headers().items():
-            pipeline.source(name, header)
-        for frame in source.frames():
-            pipeline.feed(frame)
+    feed(pipeline, path)
     return sorted(pipeline.drain().exchanges.values(), key=lambda e: e.t)
 
 

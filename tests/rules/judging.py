@@ -10,7 +10,7 @@ from mrtrscope.link.memory import DictMemory
 from mrtrscope.pipeline import Pipeline
 from mrtrscope.rules.context import Finding
 from mrtrscope.rules.judge import Judge
-from mrtrscope.sources import open_source
+from tests.feeding import feed
 
 Place = tuple[tuple[str, int], ...]
 
@@ -31,11 +31,7 @@ def judged(path: Path, monkeypatch: pytest.MonkeyPatch) -> Judged:
     """Read and judge a file."""
     monkeypatch.setattr(Judge, "strict", True)
     pipeline = Pipeline(DictMemory(), salt=b"salt")
-    with open_source(path) as source:
-        for name, header in source.headers().items():
-            pipeline.source(name, header)
-        for frame in source.frames():
-            pipeline.feed(frame)
+    feed(pipeline, path)
     batch = pipeline.drain()
     assert pipeline.judge is not None
     return Judged(batch.findings + pipeline.finish().findings, {rule for _, rule in batch.tested})

@@ -17,8 +17,8 @@ from mrtrscope.link.facts import A2A
 from mrtrscope.link.memory import DictMemory
 from mrtrscope.pipeline import Pipeline
 from mrtrscope.rules.methods import LEGACY_REQUESTS, MODERN_REQUESTS
-from mrtrscope.sources import open_source
 from tests.conftest import SHARED
+from tests.feeding import feed
 from tests.link.test_agents import Agent
 
 from .judging import Judged, judged
@@ -93,11 +93,7 @@ def transcript(folder: Path, exchanges: list[dict[str, Any]]) -> Path:
 def eras(file: Path) -> set[tuple[str, str]]:
     """(method, era) of every request of a file, and (kind, "") of every operation."""
     pipeline = Pipeline(DictMemory(), salt=b"salt", judge=False)
-    with open_source(file) as source:
-        for name, header in source.headers().items():
-            pipeline.source(name, header)
-        for frame in source.frames():
-            pipeline.feed(frame)
+    feed(pipeline, file)
     batch = pipeline.drain()
     return {(e.method, e.era) for e in batch.exchanges.values()} | {
         (operation.kind, "") for operation in batch.operations.values()

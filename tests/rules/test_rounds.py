@@ -16,7 +16,7 @@ from mrtrscope.link.memory import DictMemory
 from mrtrscope.pipeline import Pipeline
 from mrtrscope.rules.context import Finding
 from mrtrscope.rules.judge import Judge
-from mrtrscope.sources import open_source
+from tests.feeding import feed
 
 from .rounds import Session
 
@@ -32,12 +32,7 @@ def read(path: Path, rows: list[dict[str, Any]]) -> tuple[list[Finding], Told]:
     """What is found in a transcript, and its operations: ids of their requests, and how they came out."""
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     pipeline = Pipeline(DictMemory(), b"salt")
-    with open_source(path) as source:
-        for name, header in source.headers().items():
-            pipeline.source(name, header)
-        for frame in source.frames():
-            pipeline.feed(frame)
-        assert not source.trouble
+    assert not feed(pipeline, path)
     batch, present = pipeline.drain(), pipeline.finish()
     rounds: dict[str, list[tuple[int, str]]] = defaultdict(list)
     for exchange in batch.exchanges.values():

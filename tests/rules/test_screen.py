@@ -26,9 +26,9 @@ from mrtrscope.rules.screen import (
 from mrtrscope.rules.screen import (
     screen as the_screen,
 )
-from mrtrscope.sources import open_source
 from mrtrscope.wire.events import Message
 from mrtrscope.wire.reader import Reader
+from tests.feeding import feed
 
 MINE = ODD | WITH_META | META_ODD | TRACED | DECLARES_ODDLY | RESULT_ODD  # others have tests of their own
 OURS = "io.modelcontextprotocol/"
@@ -145,11 +145,7 @@ def _runs(area: str) -> Iterator[tuple[Case, str]]:
 
 def _findings(file: Path) -> list[tuple[str, str]]:
     pipeline = Pipeline(DictMemory(), salt=b"salt")
-    with open_source(file) as source:
-        for name, header in source.headers().items():
-            pipeline.source(name, header)
-        for frame in source.frames():
-            pipeline.feed(frame)
+    feed(pipeline, file)
     return sorted((f.id, f.rule) for f in pipeline.drain().findings + pipeline.finish().findings)
 
 
