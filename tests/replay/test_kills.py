@@ -32,22 +32,28 @@ for n, line in enumerate(sys.stdin):
 """
 
 
-def driving(folder: Path) -> subprocess.Popen[str]:
-    recorded = capture(folder / "recorded", call(1, "a"), said(1, "x"), call(2, "b"), said(2, "y"))
+def playing(verb: list[str], recorded: Path, own: Path, server: str) -> subprocess.Popen[str]:
+    """A command that plays a recording to a server given as code, and records into `own`."""
     argv = [
         sys.executable,
         "-m",
         "mrtrscope",
-        "replay",
-        "drive",
+        *verb,
         str(recorded),
         "--capture",
-        str(folder / "own"),
+        str(own),
+        "--format",
+        "json",
     ]
     pipe = subprocess.PIPE
     return subprocess.Popen(
-        [*argv, "--format", "json", "--", PYTHON, "-c", SILENT], cwd=ROOT, stdout=pipe, stderr=pipe, text=True
+        [*argv, "--", PYTHON, "-c", server], cwd=ROOT, stdout=pipe, stderr=pipe, text=True
     )
+
+
+def driving(folder: Path) -> subprocess.Popen[str]:
+    recorded = capture(folder / "recorded", call(1, "a"), said(1, "x"), call(2, "b"), said(2, "y"))
+    return playing(["replay", "drive"], recorded, folder / "own", SILENT)
 
 
 def server_pid(own: Path) -> int:
@@ -111,20 +117,7 @@ def probing(folder: Path) -> subprocess.Popen[str]:
         folder / "recorded", call(1, "a", {"x": 1}), asks(1, "s"),
         call(2, "a", {"x": 1}, inputResponses={"q": YES}, requestState="s"), said(2, "x"),
     )  # fmt: skip
-    argv = [
-        sys.executable,
-        "-m",
-        "mrtrscope",
-        "probe",
-        "server",
-        str(recorded),
-        "--capture",
-        str(folder / "own"),
-    ]
-    pipe = subprocess.PIPE
-    return subprocess.Popen(
-        [*argv, "--format", "json", "--", PYTHON, "-c", ASKING], cwd=ROOT, stdout=pipe, stderr=pipe, text=True
-    )
+    return playing(["probe", "server"], recorded, folder / "own", ASKING)
 
 
 def asking_pid(own: Path) -> int:
