@@ -126,16 +126,15 @@ class Base:
     def other_addresses(self) -> dict[str, int | bool]:
         """Of addresses that carried nothing of ours: how many there are, whether even more (those share one row, which
         knows nothing of itself), and how many requests went there."""
-        others = f"select c.id from channels c where coalesce(c.transport, 'http') = 'http' and not {_OURS}"
-        requests = f"select count(*) from events where what = 'http-request' and channel in ({others})"
-        # a connection alone, of which no request is known yet, is no address
-        asked = "exists (select 1 from events e where e.what = 'http-request' and e.channel = c.id)"
+        others = f"channels c where coalesce(c.transport, 'http') = 'http' and not {_OURS}"
+        asked = list(self._rows(  # a connection of which no request is known yet is no address
+            "select c.known is not null, count(*) from events e join"
+            f" (select c.id, c.known from {others}) c on c.id = e.channel where e.what = 'http-request' group by c.id"
+        ))  # fmt: skip
         return {
-            "addresses": int(
-                self._one(f"select count(*) from ({others} and c.known is not null and {asked})")
-            ),
-            "more": bool(self._one(f"select count(*) from ({others} and c.known is null)")),
-            "requests": int(self._one(requests)),
+            "addresses": sum(known for known, _ in asked),
+            "more": bool(self._one(f"select count(*) from {others} and c.known is null")),
+            "requests": sum(requests for _, requests in asked),
         }
 
     def count(self, table: str) -> int:
