@@ -7,7 +7,7 @@ time of their own.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from mrtrscope.views import parts, questions
@@ -26,20 +26,20 @@ class Behind:
         self.near, self.redact, self.unfold = near, redact, unfold
         self.sides: set[Side] = set()
 
-    def questions(self, round_: RoundDetail) -> Iterator[Row]:
-        """One row for each question of an answer that asks."""
+    def questions(self, round_: RoundDetail, asked: Mapping[str, Any]) -> Iterator[Row]:
+        """One row for each question of an answer that asks, but for those `asked` before that it only lists again."""
         if round_.answer is not None:
             for key, request in asks(round_).items():
+                if str(key) in asked and asked[str(key)] == request:
+                    continue
                 side, label, lines = questions.asked(str(key), request, self.redact, self.unfold)
                 yield self._row("ask", f"{round_.answer.m}.{slug(key)}", side, label, lines, round_.answer.m)
 
     def between(self, before: RoundDetail, retry: RoundDetail, again: bool) -> Iterator[Row]:
-        """Questions, waiting and answers between an answer that asks and a retry; `again`: not its first one."""
+        """Waiting and answers between an answer that asks and a retry; `again`: not its first one."""
         asked, m = asks(before), retry.request.m
         given = retry.request.member("params").get("inputResponses")
         given = given if isinstance(given, dict) else parts.given(retry.request)
-        if not again:
-            yield from self.questions(before)
         waited = retry.request.t - (before.answer.t if before.answer else retry.request.t)
         who = {questions.side_of(q.get("method", "") if isinstance(q, dict) else "") for q in asked.values()}
         yield self._gap(f"{m}.gap", waited, who, again)

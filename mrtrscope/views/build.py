@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from mrtrscope.views import fold, labels, questions
+from mrtrscope.views import fold, labels, parts, questions
 from mrtrscope.views.behind import SIDES, Behind, asks
 from mrtrscope.views.escape import visible
 from mrtrscope.views.headline import subtitle, title
@@ -61,27 +61,30 @@ class _Builder:
         self.ribbons = Ribbons(redact.raw)
         self.states = states(detail)
         self._ids: set[str] = set()
+        self._asked: set[str] = set()  # answers whose questions are drawn
+        self._listed: dict[str, Any] = {}  # what a task asks, as often as it is looked at
         self._overtaken: list[Said] = []  # notifications of a round that came when the next had begun
 
     def build(self) -> Scene:
         folded = self._folded()
         answers = {r.answer.m: r for r in self.detail.rounds if r.answer is not None}
         taken: set[str] = set()
+        away = {r.link.to for n, r in enumerate(self.detail.rounds, 1) if n in folded and r.link is not None}
         for number, round_ in enumerate(self.detail.rounds, 1):
             to = round_.link.to if round_.link is not None else None
             if number in folded:
                 self._fold_round(number, folded)
             else:
                 if to is not None and to in answers:
+                    self._questions(answers[to])  # when that one is not drawn
+                    self._polls(round_)
                     self._add(self.behind.between(answers[to], round_, again=to in taken))
                 elif number > 1 and round_.link is None and not round_.label:
                     self._add(self.behind.pause(self.detail.rounds[number - 2], round_))
                 self._round(number, round_)
+                if round_.answer is None or round_.answer.m not in away:
+                    self._questions(round_)
             taken.add(to or "")
-        for round_ in self.detail.rounds:  # questions that no retry took up stand at the end
-            m = round_.answer.m if round_.answer is not None else ""
-            if m not in taken and self.place.get(m) == m:
-                self._add(self.behind.questions(round_))
         for said in self.detail.attached:
             self._note(said)
         for said in self._overtaken:
@@ -98,6 +101,16 @@ class _Builder:
                 row.id, n = f"{wanted}-{n}", n + 1
             self._ids.add(row.id)
             self.rows.append(row)
+
+    def _questions(self, round_: RoundDetail) -> None:
+        """What an answer asks, right behind it."""
+        answer = round_.answer
+        if answer is not None and answer.m not in self._asked:
+            self._asked.add(answer.m)
+            polled = round_.request.method in parts.POLLS
+            self._add(self.behind.questions(round_, self._listed if polled else {}))
+            if polled:
+                self._listed |= asks(round_)
 
     # ---- rounds
 
@@ -138,9 +151,7 @@ class _Builder:
 
     def _round(self, number: int, round_: RoundDetail) -> None:
         request, answer, first = round_.request, round_.answer, len(self.rows)
-        if round_.skipped:
-            label = f"{count(round_.skipped, 'more poll')} with nothing new"
-            self._add([Row("fold", f"{request.m}.polls", label, self.near, self.far, m=request.m)])
+        self._polls(round_)
         self._arrow(request, *labels.request(round_, self.redact, self.unfold))
         if request.dir == "s2c" and not self.upstream:
             self._add(self.behind.old(round_))
@@ -186,6 +197,19 @@ class _Builder:
             return "question of the server"
         n = next(i for i, r in enumerate(own, 1) if r is round_)
         return f"round {n} of {len(own)}" if len(own) > 1 else "one round"
+
+    def _polls(self, round_: RoundDetail) -> None:
+        """The polls before a round that told nothing new, as one row."""
+        id = f"{round_.request.m}.polls"
+        if not round_.skipped or id in self._ids:
+            return
+        label = f"{count(round_.skipped, 'more poll')} with nothing new"
+        first = round_.passed[0] if round_.passed else None
+        m, t = (first.m, first.t) if first is not None else (round_.request.m, None)
+        self._add(
+            [Row("fold", id, label, self.near, self.far, m=m, t=t, clock="" if t is None else clock(t))]
+        )
+        self.place |= {said.m: id for said in round_.passed}
 
     def _arrow(self, said: Said, label: str, lines: Any, tone: Any) -> None:
         source, target = (self.near, self.far) if said.dir == "c2s" else (self.far, self.near)
@@ -327,12 +351,17 @@ def _length(rounds: list[RoundDetail]) -> float:
 
 
 def _by_time(rows: list[Row]) -> list[Row]:
-    """The rows by the clock; one without a time stays behind the one before it."""
-    latest, keyed = 0.0, []
-    for row in rows:
-        latest = row.t if row.t is not None else latest
-        keyed.append((latest, row))
-    return [row for _, row in sorted(keyed, key=lambda pair: pair[0])]
+    """The rows by the clock. Of those without a time a question, and how it ended, stay behind what stands before
+    them; waiting and answers stay before the message that brought the answer."""
+    latest, coming, times = 0.0, float("inf"), [0.0] * len(rows)
+    for i, row in enumerate(rows):
+        times[i] = latest = row.t if row.t is not None else latest
+    for i in range(len(rows) - 1, -1, -1):
+        row = rows[i]
+        coming = row.t if row.t is not None else coming
+        if row.t is None and row.kind != "ask" and coming < float("inf"):
+            times[i] = coming
+    return [rows[i] for i in sorted(range(len(rows)), key=times.__getitem__)]
 
 
 __all__ = ["ROUNDS", "asks", "build"]

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import Any
 
 from mrtrscope.views.escape import visible
+from mrtrscope.views.parts import POLLS
 from mrtrscope.views.questions import short, side_of
 from mrtrscope.views.redact import Redactor
 from mrtrscope.views.scene import OperationDetail, Said
@@ -62,8 +63,11 @@ def _result(said: Said) -> dict[str, Any]:
 def _asked(detail: OperationDetail) -> list[str]:
     asked: Counter[str] = Counter()
     actions: Counter[str] = Counter()
+    listed: dict[Any, Any] = {}  # by a task, each time it is looked at
     for round_ in detail.rounds:
         asks: Any = round_.answer.member("result").get("inputRequests") if round_.answer is not None else None
+        if isinstance(asks, dict) and round_.request.method in POLLS:
+            asks, listed = {k: q for k, q in asks.items() if listed.get(k) != q}, listed | asks
         if isinstance(asks, dict):
             asked.update(side_of(q.get("method", "") if isinstance(q, dict) else "") for q in asks.values())
         if round_.request.dir == "s2c":

@@ -35,7 +35,8 @@ def of_task(exchanges: list[RoundDetail], first: RoundDetail | None) -> list[Rou
         if one.request.method in POLLS and now == before and one.answer is not None:
             dull.append(one)
             continue
-        one.skipped, dull = len(dull), []
+        _pass(one, dull)
+        dull = []
         if one.request.method == UPDATE and asking is not None and asking.answer is not None:
             one.link = LinkDetail(asking.answer.m, "exact", ["task"])
         if state_of(one.answer) in STOPS:
@@ -43,9 +44,15 @@ def of_task(exchanges: list[RoundDetail], first: RoundDetail | None) -> list[Rou
         before = now if one.request.method in POLLS else None
         out.append(one)
     if dull:  # the last look at it, although it told nothing new
-        dull[-1].skipped = len(dull) - 1
+        _pass(dull[-1], dull[:-1])
         out.append(dull[-1])
     return out
+
+
+def _pass(one: RoundDetail, before: list[RoundDetail]) -> None:
+    """Have a round tell of those before it that are not drawn."""
+    one.skipped = len(before)
+    one.passed = [said for r in before for said in (r.request, r.answer) if said is not None]
 
 
 def of_agent(rounds: list[RoundDetail]) -> None:

@@ -59,7 +59,8 @@ class LinkDetail:
 class RoundDetail:
     """One exchange; `notes` are the notifications on its stream, `status` is that of an answer without text.
 
-    label    what stands at its frame instead of its number     skipped  how many alike before it are not drawn
+    label    what stands at its frame instead of its number
+    skipped  how many alike before it are not drawn     passed  their messages
     """
 
     request: Said
@@ -70,6 +71,7 @@ class RoundDetail:
     status: int | None = None
     label: str = ""
     skipped: int = 0
+    passed: list[Said] = field(default_factory=list)
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ import pytest
 from mrtrscope.views import labels, parts
 from mrtrscope.views.build import build
 from mrtrscope.views.redact import Redactor
-from mrtrscope.views.scene import OperationDetail, RoundDetail, Said
+from mrtrscope.views.scene import FindingDetail, OperationDetail, RoundDetail, Said
 
 QUESTION = {"method": "elicitation/create", "params": {"message": "Which hull?", "mode": "form"}}
 
@@ -40,10 +40,20 @@ class Talk:
         return self.said("s2c", "response", {"result": {"statusUpdate": {"taskId": "t", "status": status}}})
 
 
-def detail(rounds: list[RoundDetail], inner: list[RoundDetail], kind: str = "task") -> OperationDetail:
+def detail(
+    rounds: list[RoundDetail],
+    inner: list[RoundDetail],
+    kind: str = "task",
+    findings: list[FindingDetail] | None = None,
+) -> OperationDetail:
     return OperationDetail(
-        "op1", kind, "agent", "tools/call", "refit", "complete", 1.0, 1.0, 1.0, 2.0, rounds, inner=inner
-    )
+        "op1", kind, "agent", "tools/call", "refit", "complete", 1.0, 1.0, 1.0, 2.0, rounds, inner=inner,
+        findings=findings or [],
+    )  # fmt: skip
+
+
+def finding_at(m: str) -> FindingDetail:
+    return FindingDetail("tasks/some-rule", "should", "client", m, "something is wrong")
 
 
 def test_polls_that_tell_nothing_new_are_counted_before_the_one_that_does() -> None:
@@ -112,6 +122,61 @@ def test_a_task_is_drawn_with_the_question_between_poll_and_answers() -> None:
     ]  # fmt: skip
     assert [span.label for span in scene.spans] == ["one round", "poll", "answers", "poll"]
     assert scene.title.startswith("tools/call refit: complete · ")
+
+
+def test_polls_while_the_user_thinks_stand_between_question_and_answer() -> None:
+    talk = Talk()
+    call = talk.round("tools/call", {"resultType": "task", "taskId": "t", "status": "working"}, name="refit")
+    asks = {"a": QUESTION}
+    exchanges = [
+        talk.poll("input_required", inputRequests=asks),
+        talk.poll("input_required", inputRequests=asks), talk.poll("input_required", inputRequests=asks),
+        talk.round("tasks/update", {}, taskId="t", inputResponses={"a": {"action": "accept"}}),
+    ]  # fmt: skip
+    scene = build(detail([call], parts.of_task(exchanges, call)))
+    assert [(row.kind, row.label, row.m) for row in scene.rows[3:8]] == [
+        ("arrow", "input_required", "m4"), ("ask", "form “a”", "m4"), ("fold", "2 more polls with nothing new", "m5"),
+        ("gap", "5.00 s waiting for the user", ""), ("reply", "accept “a”", "m9"),
+    ]  # fmt: skip
+    assert "user asked once, accepted" in scene.title
+
+
+def test_what_a_task_goes_on_asking_is_asked_once() -> None:
+    talk = Talk()
+    call = talk.round("tools/call", {"resultType": "task", "taskId": "t", "status": "working"}, name="refit")
+    exchanges = [
+        talk.poll("input_required", inputRequests={"a": QUESTION}),
+        talk.poll("input_required", inputRequests={"a": QUESTION, "b": QUESTION}),
+        talk.round("tasks/update", {}, taskId="t", inputResponses={"a": {"action": "accept"}}),
+        talk.poll("input_required", inputRequests={"b": QUESTION}),
+        talk.round("tasks/update", {}, taskId="t", inputResponses={"b": {"action": "decline"}}),
+    ]
+    scene = build(detail([call], parts.of_task(exchanges, call)))
+    rows = [row for row in scene.rows if row.kind in ("ask", "reply")]
+    assert [(row.label, row.m) for row in rows] == [
+        ("form “a”", "m4"), ("form “b”", "m6"), ("accept “a”", "m7"), ("decline “b”", "m11"),
+    ]  # fmt: skip
+    assert "user asked twice, 1 accepted and 1 declined" in scene.title
+
+
+def test_a_poll_between_an_old_question_and_its_answer_is_drawn_there() -> None:
+    talk = Talk()
+    call = talk.round("tools/call", {"task": {"taskId": "t", "status": "working"}}, name="refit")
+    fetch = talk.said("c2s", "request", {"method": "tasks/result", "params": {"taskId": "t"}})
+    question = talk.said("s2c", "request", {**QUESTION})
+    polls = [talk.poll("working"), talk.poll("working"), talk.poll("input_required")]
+    answer = talk.said("c2s", "response", {"result": {"action": "accept", "content": {"hull": "oak"}}})
+    final = talk.said("s2c", "response", {"result": {"content": []}})
+    inner = [*parts.of_task([RoundDetail(fetch, final), *polls], call), RoundDetail(question, answer)]
+    found = finding_at(polls[1].request.m)
+    scene = build(detail([call], inner, findings=[found]))
+    assert [(row.kind, row.label) for row in scene.rows[2:12]] == [
+        ("arrow", "tasks/result  id 3"), ("arrow", "elicitation/create  id 4"), ("ask", "form"),
+        ("arrow", "tasks/get  id 5"), ("arrow", "working"),
+        ("fold", "1 more poll with nothing new"), ("arrow", "tasks/get  id 9"), ("arrow", "input_required"),
+        ("gap", "7.00 s waiting for the user"), ("reply", "accept"),
+    ]  # fmt: skip
+    assert scene.rows[scene.marks[0].row or 0].kind == "fold"  # what is found at a poll that is not drawn
 
 
 def test_rounds_of_an_agent_end_with_its_last_word() -> None:
