@@ -161,7 +161,8 @@ class _Builder:
         late = [n for n in notes if answer is not None and n.t > answer.t]
         self._notes([n for n in notes if answer is None or n.t <= answer.t])
         if answer is not None:
-            self._arrow(answer, *labels.answer(answer, self.redact))
+            spoken = request.dir == "s2c" and not self.upstream
+            self._arrow(answer, *labels.answer(answer, self.redact, self.unfold, spoken))
         elif round_.status is not None and round_.status >= 400:
             label, status = f"HTTP {round_.status}, no JSON-RPC answer", str(round_.status)
             self._add(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mrtrscope.views import layout, metrics
 from mrtrscope.views.bands import Sheet, band
+from mrtrscope.views.clear import clear
 from mrtrscope.views.layout import CLOCK, EDGE, LABEL, LEADING, SLOT, SMALL, TINY, Columns, Placed
 from mrtrscope.views.marks import beyond, findings, pill, pills_width
 from mrtrscope.views.narrate import narrate
@@ -56,6 +57,7 @@ class _Page:
                 self._group(ribbon.id, scene.rows[at or 0].m, ribbon.seen).items += items
         for p in self.part:
             self._row(p)
+        clear(self.groups, cols.x.values(), top + _HEAD, bottom + 4)
         foot = bottom + 12
         if scene.marks and self.n == self.of:
             group, foot = findings(scene, self.prefix, cols.width, foot)
@@ -104,56 +106,41 @@ class _Page:
         else:
             group.items.append(Text(x, top + 28, name, LABEL, anchor="middle", bold=True, area=area))
 
-    def _edges(self, span: Span) -> tuple[float, float]:
-        inset = 7.0 * span.depth
-        return self.cols.left + inset, self.cols.right - inset
-
     def _frame_top(self, span: Span, body: float) -> float:
         if span.first < self.first:
             return body - 6
         p = self.placed[span.first]
-        return p.top + layout.HEAD_ROOM * p.opens.index(span)
+        return p.top + sum(head.height for head in p.heads[: p.opens.index(span)])
 
     def _frame(self, span: Span, body: float, bottom: float) -> None:
         top, low = self._frame_top(span, body), bottom
         if span.last <= self.last:
             p = self.placed[span.last]
             low = p.top + p.height - layout.BETWEEN * len(p.closes) - layout.FOOT_ROOM * p.closes.index(span)
-        left, right = self._edges(span)
+        left, right = layout.edges(span, self.cols)
         group = self._group(f"{span.id}-frame", seen=_framed(span))
         group.items.append(
             Box(left, top, right - left, low - top, "frame" if not span.depth else "", "frame-line", 7)
         )
 
     def _frame_label(self, span: Span, body: float) -> None:
-        """Which round, how it was linked, and why: beside the lifelines, not on them."""
-        begins = span.first >= self.first
-        left, right = self._edges(span)
-        y, x = self._frame_top(span, body) + 18, left + 12
+        """Which round, how it was linked, and why."""
+        area = layout.edges(span, self.cols)
+        y = self._frame_top(span, body) + 18
         group = self._group(f"{span.id}-label", seen=_framed(span))
-        label = span.label if begins else f"{span.label}, continued"
-        area = (left, right)
-        group.items.append(Text(x, y, label, SMALL + 0.5, "muted", bold=True, area=area))
-        if not begins:
+        if span.first < self.first:
+            label = f"{span.label}, continued"
+            group.items.append(Text(area[0] + 12, y, label, SMALL + 0.5, "muted", bold=True, area=area))
             return
-        x += metrics.width(label, SMALL + 0.5, bold=True) + 10
-        wide = metrics.width(span.grade, TINY, bold=True) + 12 if span.grade else 0.0
-        client = (
-            self.cols.x[self.scene.rows[span.first].source]
-            if self.scene.rows[span.first].kind != "gap"
-            else x
-        )
-        beyond = client + 16 + SLOT * max(self.used, 0.4)
-        if x + wide > client - 8:
-            x = max(x, beyond)
+        opening = self.placed[span.first]
+        head = opening.heads[opening.opens.index(span)]
+        group.items.append(Text(head.x, y, span.label, SMALL + 0.5, "muted", bold=True, area=area))
         if span.grade:
-            group.items += [Box(x, y - 11, wide, 15, "chip", span.grade, 7.5),
-                            Text(x + wide / 2, y, span.grade, TINY, span.grade, "middle", True, area=area)]  # fmt: skip
-        x = max(x + wide + 10, beyond)
-        far = [v for v in self.cols.x.values() if v > client]
-        words = metrics.cut(span.words, (min(far) if far else right) - x - 8, layout.small)
-        if words:
-            group.items.append(Text(x, y, words, SMALL, "muted", area=area))
+            middle = head.grade + head.wide / 2
+            group.items += [Box(head.grade, y - 11, head.wide, 15, "chip", span.grade, 7.5),
+                            Text(middle, y, span.grade, TINY, span.grade, "middle", True, area=area)]  # fmt: skip
+        for n, line in enumerate(head.lines):
+            group.items.append(Text(head.words, y + n * LEADING, line, SMALL, "muted", area=area))
 
     # ---- rows
 

@@ -72,6 +72,9 @@ def _asked(detail: OperationDetail) -> list[str]:
             asked.update(side_of(q.get("method", "") if isinstance(q, dict) else "") for q in asks.values())
         if round_.request.dir == "s2c":
             asked[side_of(round_.request.method)] += 1
+            action = round_.answer.member("result").get("action") if round_.answer is not None else None
+            if isinstance(action, str):
+                actions[_DID.get(action) or short(action, 20)] += 1
         given = round_.request.member("params").get("inputResponses")
         for response in given.values() if isinstance(given, dict) else ():
             action = response.get("action") if isinstance(response, dict) else None

@@ -44,8 +44,8 @@ def _carried(params: dict[str, Any]) -> Line:
     return Line("hint", f"with {' and '.join(brings)}" if brings else "without answers or state")
 
 
-def answer(said: Said, redact: Redactor) -> Words:
-    """An answer: its kind; under it what it says."""
+def answer(said: Said, redact: Redactor, unfold: bool = False, spoken: bool = False) -> Words:
+    """An answer: its kind; under it what it says, unless it was `spoken` just above."""
     error, result = said.member("error"), said.member("result")
     if said.kind == "error" or error:
         message = questions.short(redact.value(error.get("message", "")))
@@ -63,6 +63,9 @@ def answer(said: Said, redact: Redactor) -> Words:
     label = questions.short(kind, 40) if kind is not None else "result"
     if result.get("isError") is True:
         return f"{label}, isError", _content(result, redact), "error"
+    if isinstance(action := result.get("action"), str):  # what the user said to an old-style question
+        lines = [] if spoken else questions.members(result.get("content"), redact, unfold, what="value")
+        return f"{label}, {questions.short(action, 20)}", lines, "complete"
     return label, _content(result, redact), "complete"
 
 

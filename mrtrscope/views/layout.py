@@ -31,6 +31,21 @@ label_width = partial(metrics.width, size=LABEL, bold=True)
 
 
 @dataclass(slots=True)
+class Head:
+    """What stands in the first lines of a frame: where its label, its grade and the words of its link begin."""
+
+    x: float
+    grade: float
+    wide: float  # of the grade's chip, 0 without one
+    words: float
+    lines: list[str]
+
+    @property
+    def height(self) -> float:
+        return _HEAD_ROOM + LEADING * max(0, len(self.lines) - 1)
+
+
+@dataclass(slots=True)
 class Placed:
     """A row with its place on a page: `y` of its arrow (or middle), what stands under it, folded and cut."""
 
@@ -43,6 +58,7 @@ class Placed:
     top: float = 0
     y: float = 0
     opens: list[Span] = field(default_factory=list)
+    heads: list[Head] = field(default_factory=list)  # of the frames that it opens
     closes: list[Span] = field(default_factory=list)
 
 
@@ -109,9 +125,32 @@ def rows(scene: Scene, cols: Columns) -> list[Placed]:
         placed[span.last].closes.append(span)
     for p in placed:
         p.opens.sort(key=lambda s: s.depth)
-        p.height += _HEAD_ROOM * len(p.opens) + (_FOOT_ROOM + _BETWEEN) * len(p.closes)
+        p.heads = [_head(span, scene, cols, used) for span in p.opens]
+        p.height += sum(head.height for head in p.heads) + (_FOOT_ROOM + _BETWEEN) * len(p.closes)
     _make_room_for_captions(scene, placed)
     return placed
+
+
+def edges(span: Span, cols: Columns) -> tuple[float, float]:
+    """Left and right of a frame."""
+    inset = 7.0 * span.depth
+    return cols.left + inset, cols.right - inset
+
+
+def _head(span: Span, scene: Scene, cols: Columns, used: int) -> Head:
+    """Label and grade begin at the left; the words beside the client's lifeline and its ribbons, in a few lines."""
+    left, right = edges(span, cols)
+    x = grade = left + 12
+    grade += metrics.width(span.label, SMALL + 0.5, bold=True) + 10
+    wide = metrics.width(span.grade, TINY, bold=True) + 12 if span.grade else 0.0
+    row = scene.rows[span.first]
+    client = cols.x[row.source] if row.kind != "gap" else grade
+    beyond = client + 16 + SLOT * max(used, 0.4)
+    if grade + wide > client - 8:
+        grade = max(grade, beyond)
+    words = max(grade + wide + 10, beyond)
+    far = min((at for at in cols.x.values() if at > words), default=right)
+    return Head(x, grade, wide, words, metrics.wrap(span.words, far - 8 - words, 4, small))
 
 
 def text_area(row: Row, cols: Columns, used: int) -> tuple[float, float]:
@@ -216,7 +255,7 @@ def place(page: list[Placed], top: float) -> float:
     """Set the y of each row of a page, from `top` down; returns the bottom."""
     for p in page:
         p.top = top
-        head = _HEAD_ROOM * len(p.opens)
+        head = sum(one.height for one in p.heads)
         foot = (_FOOT_ROOM + _BETWEEN) * len(p.closes)
         still = p.row.kind in ("gap", "end", "rounds")
         p.y = top + head + ((p.height - head - foot) / 2 if still else 27 + p.loose)
@@ -224,4 +263,4 @@ def place(page: list[Placed], top: float) -> float:
     return top
 
 
-HEAD_ROOM, FOOT_ROOM, BETWEEN = _HEAD_ROOM, _FOOT_ROOM, _BETWEEN
+FOOT_ROOM, BETWEEN = _FOOT_ROOM, _BETWEEN

@@ -230,11 +230,11 @@ def _members(content: Any, redact: Redactor, unfold: bool) -> list[Line]:
     return lines + _more(len(content) - len(shown), "value")
 
 
-def members(content: Any, redact: Redactor, unfold: bool, limit: int = 4) -> list[Line]:
+def members(
+    content: Any, redact: Redactor, unfold: bool, limit: int = 4, what: str = "argument"
+) -> list[Line]:
     """The members of an object (arguments of a call) in lines, the first few unless unfolded."""
     lines = _members(content, redact, True)
     return (
-        lines
-        if unfold or len(lines) <= limit
-        else lines[: limit - 1] + _more(len(lines) - limit + 1, "argument")
+        lines if unfold or len(lines) <= limit else lines[: limit - 1] + _more(len(lines) - limit + 1, what)
     )

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mrtrscope.views.build import build
 from mrtrscope.views.draw import draw
 from mrtrscope.views.scene import OperationDetail
-from mrtrscope.views.shapes import Box, Page, Text
+from mrtrscope.views.shapes import Box, Page, Path, Text
 from mrtrscope.views.writers.png import plain
 from tests.views import nasty, scenes
 from tests.views.scenes import ACCEPT, CONFIRM, Script
@@ -43,7 +43,30 @@ def faults(page: Page) -> list[str]:
         for b in g.items
         if isinstance(b, Box) and b.fill == "chip"
     ]
+    found += crossed(page)
     return found + [f"under a chip {chip}: {t}" for chip in chips for t in texts if crosses(chip, t.box)]
+
+
+def crossed(page: Page) -> list[str]:
+    """Texts with a lifeline through their letters: nothing filled was drawn in between."""
+    drawn = [item for group in page.groups for item in group.items]
+    lines = [
+        (n, item.points[0], item.points[-1])
+        for n, item in enumerate(drawn)
+        if isinstance(item, Path) and item.stroke == "line" and item.points[0][0] == item.points[-1][0]
+    ]
+    found = []
+    for n, text in enumerate(drawn):
+        if not isinstance(text, Text) or not text.text.strip():
+            continue
+        left, top, right, bottom = text.box
+        for at, (x, high), (_, low) in lines:
+            if at < n and left < x < right and high < bottom and top < low:
+                between = (b for b in drawn[at:n] if isinstance(b, Box) and b.fill)
+                if not any(b.x <= left and right <= b.x + b.w and b.y - 1 <= top and bottom <= b.y + b.h + 1
+                           for b in between):  # fmt: skip
+                    found.append(f"crossed by the line at {x}: {text}")
+    return found
 
 
 def crosses(chip: tuple[float, float, float, float], text: tuple[float, float, float, float]) -> bool:
@@ -139,6 +162,28 @@ def test_a_width_from_the_least_upwards_is_met(name: str) -> None:
     least, natural = (draw(scene, width=w)[0].width for w in (1.0, None))
     for wanted in (least, (least + natural) / 2, natural):
         assert draw(scene, width=wanted)[0].width == pytest.approx(wanted)
+
+
+def test_no_word_of_a_link_is_lost() -> None:
+    words = ("padding lost: 2 of 103 characters", "the answer to “confirm” was given to another question")
+    script = Script().ask(CONFIRM, "s").retry(ACCEPT, "t", 1.0, grade="suspect", differences=words)
+    scene = build(script.done().detail())
+    for width in (None, 900.0):
+        page = draw(scene, width=width)[0]
+        label = next(g for g in page.groups if g.id.endswith("round2-label"))
+        lines = [item.text for item in label.items if isinstance(item, Text)][2:]
+        assert len(lines) > 1 and " ".join(lines) == scene.spans[1].words
+        assert faults(page) == []
+
+
+def test_a_label_on_a_lifeline_has_paper_behind_it() -> None:
+    scene = build(scenes.five_rounds())
+    for span in scene.spans:
+        span.label = "fetches the result of a long piece of work"
+    for page in draw(scene):
+        assert faults(page) == []
+        patches = [b for g in page.groups if g.id.endswith("-label") for b in g.items if isinstance(b, Box)]
+        assert sum(b.fill == "frame" for b in patches) == len(scene.spans)
 
 
 def test_frames_do_not_cross() -> None:

@@ -176,6 +176,10 @@ def test_a_poll_between_an_old_question_and_its_answer_is_drawn_there() -> None:
         ("fold", "1 more poll with nothing new"), ("arrow", "tasks/get  id 9"), ("arrow", "input_required"),
         ("gap", "7.00 s waiting for the user"), ("reply", "accept"),
     ]  # fmt: skip
+    assert [(row.label, row.lines) for row in scene.rows[12:13]] == [
+        ("result, accept", [])
+    ]  # the card says the rest
+    assert "user asked once, accepted" in scene.title
     assert scene.rows[scene.marks[0].row or 0].kind == "fold"  # what is found at a poll that is not drawn
 
 
