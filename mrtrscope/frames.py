@@ -19,7 +19,9 @@ A *kind* says what the payload is:
     head   JSON object: the head of an HTTP request (lane q) or answer (lane a)
     end    the lane ended; JSON object, all optional ``{"by": "client"|"server"|"us"|"upstream"|"open", "error": text}``
     gap    JSON object, what the recorder lost: ``{"bytes": n, "frames": n, "why": text}``
-    exit   JSON object, a process ended: ``{"code": n}`` or ``{"signal": n}``
+    exit   JSON object, a process ended: ``{"code": n}`` or ``{"signal": n}``; where the recorder itself was sent a
+           signal that ends, ``{"sent": n, "ago": µs, "by": "client"|"terminal"|"other"}`` with it: which, how long
+           before, who sent it (the process that started the recorder; a key; another process; absent when unknown)
     note   JSON object, said by the recorder about itself; on a lane q, ``{"edited": head}``: the head passed on
 
 This module imports nothing, so that the processes that carry traffic may use it.
@@ -27,6 +29,8 @@ This module imports nothing, so that the processes that carry traffic may use it
 
 DATA, SENT, OPEN, HEAD, END, GAP, EXIT, NOTE = "data", "sent", "open", "head", "end", "gap", "exit", "note"
 KINDS = frozenset({DATA, SENT, OPEN, HEAD, END, GAP, EXIT, NOTE})
+
+ENDED = ("code", "signal", "sent", "ago", "by")  # members of an exit
 
 C2S, S2C = "c2s", "s2c"
 DIRECTION = {"i": C2S, "c": C2S, "q": C2S, "o": S2C, "s": S2C, "a": S2C, "e": S2C, "z": S2C}

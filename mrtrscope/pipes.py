@@ -47,6 +47,7 @@ READ = 1 << 16
 _PASSED_ON = ("SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM", "SIGUSR1", "SIGUSR2", "SIGWINCH")
 _FROM_KERNEL = 128  # si_code of a signal that no process sent
 _ENDING = (_signal.SIGHUP, _signal.SIGINT, _signal.SIGQUIT, _signal.SIGTERM)
+_KEYS = (_signal.SIGINT, _signal.SIGQUIT)
 
 
 class Stream:
@@ -70,6 +71,8 @@ class Session:
         self.append: Callable[[str, str, int, bytes], None] = journal.append if journal else _forget
         self.host = host  # its process id
         self.sent = 0  # the signal that we were sent last
+        self.sent_at = 0
+        self.by = ""  # who sent it, see `frames`
         self.told_to_end = False
         self.status = -1  # of the child, when it has ended
         self.kill_at = 0.0
@@ -232,32 +235,46 @@ class Session:
             for n in (getattr(_signal, name) for name in _PASSED_ON)
             if _signal.getsignal(n) != _signal.SIG_IGN
         }
-        keys = heeded & {_signal.SIGINT, _signal.SIGQUIT}
-        if keys and hasattr(_signal, "sigwaitinfo") and _has_terminal():
-            _signal.pthread_sigmask(_signal.SIG_BLOCK, keys)
-            start_new_thread(self._watch_keys, (keys, wake))
-            heeded -= keys
-        for number in heeded:
+        watched = heeded & set(_ENDING) if hasattr(_signal, "sigwaitinfo") else set()
+        if watched:
+            _signal.pthread_sigmask(_signal.SIG_BLOCK, watched)
+            start_new_thread(self._watch, (watched, wake))
+        for number in heeded - watched:
             _signal.signal(number, self._pass_on)
         _signal.signal(_signal.SIGCHLD, _noted)
 
-    def _watch_keys(self, keys: set[int], wake: int) -> None:
-        """Pass on what was sent to us alone. What a key of the terminal sent went to all its foreground processes, and
-        the child is one of these: it must not get it twice."""
+    def _watch(self, numbers: set[int], wake: int) -> None:
+        """Pass on what was sent to us alone; only so is it known who sent it. What a key of the terminal sent went to
+        all its foreground processes, and the child is one of these: it must not get it twice."""
         while True:
-            told = _signal.sigwaitinfo(keys)
-            if told.si_code == _FROM_KERNEL:
-                self.sent, self.told_to_end = told.si_signo, True
+            told = _signal.sigwaitinfo(numbers)
+            kernel = told.si_code == _FROM_KERNEL
+            self.by = "terminal" if kernel else "client" if told.si_pid == self.host else "other"
+            if kernel and told.si_signo in _KEYS:
+                self.sent, self.sent_at, self.told_to_end = told.si_signo, monotonic_ns(), True
             else:
                 self._pass_on(told.si_signo, None)
             os.write(wake, b"k")
 
     def _pass_on(self, number: int, _frame: object) -> None:
-        self.sent = number
+        self.sent, self.sent_at = number, monotonic_ns()
         self.told_to_end = self.told_to_end or number in _ENDING
         self._kill(number)
         if number == _signal.SIGTERM and not self.kill_at:
             self.kill_at = monotonic() + KILL_AFTER
+
+    def ended(self) -> dict[str, object]:
+        """How the child ended, and which signal we were sent before."""
+        gone: dict[str, object] = (
+            {"signal": os.WTERMSIG(self.status)}
+            if os.WIFSIGNALED(self.status)
+            else {"code": os.WEXITSTATUS(self.status)}
+        )
+        if self.sent in _ENDING:
+            gone |= {"sent": int(self.sent), "ago": (monotonic_ns() - self.sent_at) // 1000}
+            if self.by:
+                gone["by"] = self.by
+        return gone
 
     def _kill(self, number: int) -> None:
         try:
@@ -315,15 +332,6 @@ def _let_go(fd: int) -> None:
         pass
 
 
-def _has_terminal() -> bool:
-    """Whether there is a terminal whose keys can send us signals."""
-    try:
-        os.close(os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY | os.O_CLOEXEC))
-    except OSError:
-        return False
-    return True
-
-
 def _noted(_number: int, _frame: object) -> None:
     """A handler, so that the signal wakes the loop."""
 
@@ -353,10 +361,7 @@ def carry(child: Child, host: int, journal: Journal | None) -> int:
     """Between the host, whose process id is given, and the child until it ends; the exit code."""
     session = Session(child, host, journal)
     status = session.run()
-    if os.WIFSIGNALED(status):
-        session.keep("0z", EXIT, {"signal": os.WTERMSIG(status)})
-    else:
-        session.keep("0z", EXIT, {"code": os.WEXITSTATUS(status)})
+    session.keep("0z", EXIT, session.ended())
     if journal is not None:
         journal.close()
         if journal.lost_frames:

@@ -232,7 +232,12 @@ def test_a_signal_to_us_ends_the_child_and_us_in_the_same_way(tmp_path: Path, nu
         child = it.child
         assert it.end(number) == -number
         assert gone(child)
-    assert json.loads(it.frames()[-1].data) == {"signal": number}
+    end = json.loads(it.frames()[-1].data)
+    assert end.pop("signal") == number
+    if number != signal.SIGUSR1:
+        assert end.pop("sent") == number
+        assert 0 <= end.pop("ago") < LIMIT * 1e6
+    assert end in ({}, {"by": "client"})
 
 
 @pytest.mark.parametrize("name", ["TERM", "INT", "HUP", "USR1", "USR2"])
@@ -250,6 +255,26 @@ def test_a_child_that_ignores_sigterm_is_killed_after_a_grace(tmp_path: Path) ->
         child = it.child
         assert it.end(signal.SIGTERM) == 128 + signal.SIGKILL
         assert gone(child)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nobody says who sent a signal")
+@pytest.mark.parametrize("who", ["client", "other", "a group's"])
+def test_who_sent_the_signal_that_ended_us_is_kept(tmp_path: Path, who: str) -> None:
+    """A client that signals its server, or somebody who ends them all: the journal can tell."""
+    with Wrapped(tmp_path, "sh", "-c", "echo ready; exec sleep 600", start_new_session=True) as it:
+        assert os.read(it.stdout, 100) == b"ready\n"
+        child = it.child
+        if who == "client":
+            it.process.terminate()
+        else:
+            whom = "-" if who != "other" else ""
+            subprocess.run(["sh", "-c", f"kill -TERM {whom}{it.process.pid}"], check=True)
+        assert it.process.wait(LIMIT) in (-signal.SIGTERM, 128 + signal.SIGTERM)
+        assert gone(child)
+    end = json.loads(it.frames()[-1].data)
+    assert end["signal"] == signal.SIGTERM
+    # Of a group the child may be dead before we were told.
+    assert end.get("by") == who or (who == "a group's" and end.get("by") in (None, "other"))
 
 
 TERMINAL = """

@@ -34,15 +34,16 @@ class Process:
     cancel     the latest cancellation that names nothing open: key, `cancel_id` what it names, `cancel_t`
     eof, exit  when its stdin was closed by the client, when it ended
     code, signal   how it ended
+    sent, sent_t, by   the signal that its wrapper was sent before, when, and by whom ("" unknown); see `frames`
     probe      of a server/discover that was its first request: "open", "served", "refused" as by an older server
     handshake  it was sent initialize
     gapped     something of it is missing                told   that a subscription was not renewed
     """
 
     __slots__ = (
-        "calls", "cancel", "cancel_id", "cancel_t", "code", "eof", "excused", "exit", "first", "gapped", "handshake",
-        "info", "last", "listened", "listens", "probe", "requests", "said", "said_key", "said_t", "signal", "t",
-        "told", "unread", "whole",
+        "by", "calls", "cancel", "cancel_id", "cancel_t", "code", "eof", "excused", "exit", "first", "gapped",
+        "handshake", "info", "last", "listened", "listens", "probe", "requests", "said", "said_key", "said_t", "sent",
+        "sent_t", "signal", "t", "told", "unread", "whole",
     )  # fmt: skip
 
     def __init__(self, t: int, whole: bool) -> None:
@@ -67,6 +68,9 @@ class Process:
         self.exit: int | None = None
         self.code: int | None = None
         self.signal: int | None = None
+        self.sent: int | None = None
+        self.sent_t = 0
+        self.by = ""
         self.gapped = False
         self.told = False
         self.probe = ""
@@ -161,6 +165,9 @@ def ended(process: Process, signal: Signal) -> None:
     process.exit = signal.t
     process.code = _number(signal.detail.get("code"))
     process.signal = _number(signal.detail.get("signal"))
+    process.sent = _number(signal.detail.get("sent"))
+    process.sent_t = signal.t - (_number(signal.detail.get("ago")) or 0)
+    process.by = signal.detail.get("by", "")
 
 
 def _number(value: Any) -> int | None:

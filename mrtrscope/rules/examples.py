@@ -25,7 +25,7 @@ Lines:
     handshake     a revision: initialize, its answer, initialized; `client`, `server`: their capabilities
     discover      capabilities: server/discover and its answer
     stderr        a line the server wrote there (stdio)
-    eof, exit     the client closed stdin (true); the process ended: {"code": n} or {"signal": n} (stdio)
+    eof, exit     the client closed stdin (true); the process ended: {"code": n} or {"signal": n}, see `frames` (stdio)
     process       number of the process that the line belongs to, default 0 (stdio)
 
 Over HTTP a message of the client is a POST with the right headers, and what the server says goes into the

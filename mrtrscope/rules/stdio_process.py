@@ -26,11 +26,20 @@ PAGE = "2026-07-28/basic/transports/stdio"
 SECOND = 1_000_000
 GRACE = SECOND  # after a cancellation was written; what comes within it may have been under way
 PROMPT = 5 * SECOND  # a server that takes longer to end after its stdin was closed is not prompt; ours
+OF_IT = (
+    6 * SECOND
+)  # what ends so soon after its wrapper was sent a signal ended of it, or was killed by the wrapper
 HASTY = SECOND // 10  # a signal within so long after the end of stdin left no time to end
 MINUTE = 60 * SECOND
 MANY, FEW_CALLS = 10, 2  # processes in ten minutes that are many, calls that are few; ours
 
-SIGINT, SIGKILL, SIGTERM = 2, 9, 15
+SIGHUP, SIGINT, SIGQUIT, SIGKILL, SIGTERM = 1, 2, 3, 9, 15
+ENDING = (SIGHUP, SIGINT, SIGQUIT, SIGTERM)
+SENDERS = {
+    "client": " from the client",
+    "terminal": " from a key of the terminal",
+    "other": " from another process",
+}
 
 
 @rule("stdio/cancel-by-notification", level=MUST, fault=CLIENT, on=REMARKED, exercised=REQUEST, dirs=("c2s",),
@@ -110,21 +119,26 @@ def killed_with_stdin_open(event: Signal, ctx: Context) -> Iterator[Finding]:
     """The server was killed before its stdin was closed, or at the same moment.
 
     Why it matters: it had no time to write what it holds and to end by itself.
-    Cannot tell: who sent the signal. An interrupt from a terminal goes to the whole group and is only noted, and so is
-    SIGKILL, which a system that lacks memory sends too.
+    Cannot tell: who sent the signal, unless the recorder was sent one by the process that started it. All else is only
+    noted: a key of the terminal, a supervisor and a shutdown signal whole groups, the client among them; a system that
+    lacks memory kills too.
     """
     process = ctx.channel.processes.get(event.peer.id)
     if process is None or not process.known:
         return
     ctx.tested()
-    if process.signal not in (SIGTERM, SIGKILL, SIGINT):
+    number, t, by = process.signal, event.t, ""
+    if process.sent in ENDING and event.t - process.sent_t <= OF_IT:
+        number, t, by = process.sent, process.sent_t, process.by
+    if number not in ENDING and number != SIGKILL:
         return
-    if process.eof is None or event.t - process.eof < HASTY:
+    if process.eof is None or t - process.eof < HASTY:
         yield ctx.finding(
             event,
-            saw=f"signal {process.signal}, stdin " + ("open" if process.eof is None else "just closed"),
+            saw=f"signal {number}{SENDERS.get(by, '')}, stdin "
+            + ("open" if process.eof is None or process.eof > t else "just closed"),
             expected="the end of stdin, then time to end",
-            level=None if process.signal == SIGTERM else "info",
+            level=None if by == "client" else "info",
         )
 
 

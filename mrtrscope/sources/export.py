@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from mrtrscope.frames import DATA, END, EXIT, Frame
+from mrtrscope.frames import DATA, END, ENDED, EXIT, Frame
 from mrtrscope.sources.base import Source, SourceError
 from mrtrscope.wire.exchange import Endpoints, Flow, Made
 from mrtrscope.wire.heads import Headers
@@ -81,7 +81,7 @@ class _Pipes:
     def feed(self, frame: Frame) -> Iterator[tuple[str, Line]]:
         key = (frame.journal, frame.lane)
         if frame.kind == EXIT:
-            how = {k: v for k, v in detail_of(frame.data).items() if k in ("code", "signal")}
+            how = {k: v for k, v in detail_of(frame.data).items() if k in ENDED}
             yield self._give(key, {"t": frame.t / 1e6, "dir": "exit", **how})
         elif frame.kind == END:
             yield from self._flush(key)

@@ -2,7 +2,7 @@
 of exchanges.
 
     stdio  {"t": seconds, "dir": "c2s"|"s2c"|"stderr", "line": text | "b64": bytes, "nonl"?: true, "process"?: n}
-           {"t", "dir": "eof"} the client closed stdin; {"t", "dir": "exit", "code": n | "signal": n}
+           {"t", "dir": "eof"} the client closed stdin; {"t", "dir": "exit", "code": n | "signal": n}, see `frames`
            the first line may have "channel": the name of the server, else it is that of the file
     http   {"t", "flow"?, "conn"?, "t_req_end"?, "t_end"?, "closed_by"?, "error"?,
             "request": {"method", "url", "http"?, "headers", "body"|"body_b64"?},
@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from mrtrscope.frames import DATA, END, EXIT, Frame
+from mrtrscope.frames import DATA, END, ENDED, EXIT, Frame
 from mrtrscope.sources import rows
 from mrtrscope.sources.base import Source, SourceError, micros
 from mrtrscope.sources.rows import Headers, Row
@@ -125,8 +125,7 @@ def _payload(row: dict[str, Any], kind: str) -> bytes:
         return data if row.get("nonl") else data + b"\n"
     if kind == END:
         return b'{"by":"client"}'
-    how = {name: row[name] for name in ("code", "signal") if type(row.get(name)) is int}
-    return json.dumps(how).encode()
+    return json.dumps({name: row[name] for name in ENDED if type(row.get(name)) in (int, str)}).encode()
 
 
 def _in_order(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from mrtrscope.frames import ENDED
 from mrtrscope.link.facts import Exchange, Link, Operation
 from mrtrscope.rules.context import Finding
 from mrtrscope.store.names import MessageIds
@@ -26,7 +27,7 @@ KEPT = {
     wire.SSE_UNDELIVERED: ("size",),
     wire.LANE_END: ("lane", "by", "error"),
     wire.EDITED: ("keys",),
-    wire.EXIT: ("code", "signal"),
+    wire.EXIT: ENDED,
     wire.GAP: ("bytes", "frames", "why"),
     wire.HTTP_REQUEST_END: ("size",),
 }

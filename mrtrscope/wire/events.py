@@ -340,7 +340,7 @@ SSE_UNDELIVERED = "sse-undelivered"  # event text that no blank line closed; det
 STDERR = "stderr"  # text on a process's stderr; detail: {"text": str} (first 4 KiB of the read)
 OPENED = "opened"  # a process started or a connection opened
 LANE_END = "lane-end"  # end of a stdio lane; detail: {"lane": role, "by": …}
-EXIT = "exit"  # a process ended; detail: {"code": n} or {"signal": n}
+EXIT = "exit"  # a process ended; detail: {"code": n} or {"signal": n}; more in `frames`
 EDITED = "edited"  # events were changed at the proxy after they came; detail: {"keys": […], "now": […]}
 GAP = "gap"  # the recorder lost something on this lane; detail: {"bytes": n, "why": str}
 

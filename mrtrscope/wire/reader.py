@@ -222,5 +222,9 @@ class Reader:
         process = book.peers.get(number) or Peer(f"{book.name}:{number}", "stdio", whole=book.whole)
         origin = Origin(book.name, frame.lane, S2C, book.channel, process)
         detail = detail_of(frame.data)
-        said = {name: detail[name] for name in ("code", "signal") if type(detail.get(name)) is int}
+        said = {
+            name: detail[name] for name in ("code", "signal", "sent", "ago") if type(detail.get(name)) is int
+        }
+        if by := text_of(detail, "by"):
+            said["by"] = by[:16]
         return [signal(origin, events.EXIT, frame.t, frame.offset, place=frame.place, **said)]
