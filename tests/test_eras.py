@@ -111,7 +111,7 @@ def test_a_gateway_that_has_every_fault(tmp_path: Path) -> None:
 def test_a_picture_has_the_findings_of_everything_in_it(tmp_path: Path) -> None:
     for sample, op, rule in (
         ("sample-gateway-faulty", "op10", "gateway/question-timed-out"),
-        ("sample-legacy", "op2", "elicitation/unknown-schema-keyword"),
+        ("sample-legacy", "op2", "legacy/priming-and-retry-events"),
     ):
         copy = tmp_path / sample
         shutil.copytree(SAMPLES / sample, copy, ignore=shutil.ignore_patterns("scope.db*", "*.lock"))

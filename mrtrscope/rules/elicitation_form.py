@@ -19,10 +19,13 @@ TYPES = ("string", "number", "integer", "boolean", "array")
 FORMATS = ("email", "uri", "date", "date-time")
 COMPOSED = ("$ref", "allOf", "not", "if", "then", "else")
 ROOT_WORDS = frozenset({"$schema", "type", "properties", "required"})
+ROOT_NAMES = frozenset({"title", "description"})  # of the form: generators add them, they demand nothing
 WORDS = frozenset({
     "type", "title", "description", "minLength", "maxLength", "format", "minimum", "maximum", "default", "enum",
     "enumNames", "oneOf", "items", "minItems", "maxItems",
 })  # fmt: skip
+FIRST_FORMS = "2025-06-18"  # had forms first, without these, and with a default for booleans only
+LATER_WORDS = frozenset({"oneOf", "items", "minItems", "maxItems"})
 
 
 @rule("elicitation/form-schema-present", level=MUST, fault=SERVER, on=QUESTION, dirs=FROM_SERVER, eras=BOTH,
@@ -304,7 +307,8 @@ def form_with_other_keywords(message: Message, ctx: Context) -> Iterator[Finding
     """A form uses keywords that are not among those of the restricted subset.
 
     Why it matters: clients may ignore them, so that what they demand is not enforced.
-    Cannot tell: the objects are open, so nothing forbids them.
+    Cannot tell: the objects are open, so nothing forbids them. A title or description of the whole form demands
+    nothing. What 2025-11-25 added is noted in an exchange of 2025-06-18.
     """
     for question in forms(message, ctx):
         schema = form_schema(question)
@@ -312,12 +316,15 @@ def form_with_other_keywords(message: Message, ctx: Context) -> Iterator[Finding
             continue
         ctx.tested()
         path = schema_path(question)
-        for word in sorted(schema.keys() - ROOT_WORDS)[:8]:
+        for word in sorted(schema.keys() - ROOT_WORDS - ROOT_NAMES)[:8]:
             yield ctx.finding(message, saw=word, path=f"{path}/{word}",
                               text=f"requestedSchema uses {word!r}, which clients need not know")  # fmt: skip
         for field in fields(question):
-            for word in sorted(_strange(field))[:8]:
+            later = _later(field) if ctx.version == FIRST_FORMS else set()
+            for word in sorted(_strange(field) | later)[:8]:
                 hint = "; 2025-11-25 showed it in prose, no schema ever had it" if word == "pattern" else ""
+                if word in later:
+                    hint = " before 2025-11-25"
                 yield ctx.finding(message, saw=word, path=f"{field.path}/{word}",
                                   text=f"the field {field.name!r} uses {word!r}, which clients need not know{hint}",
                                   )  # fmt: skip
@@ -328,6 +335,12 @@ def _strange(field: Field) -> set[str]:
     if "format" in field.schema and field.type != "string":
         strange.add("format")
     return strange
+
+
+def _later(field: Field) -> set[str]:
+    """What 2025-11-25 added."""
+    words = field.schema.keys() & LATER_WORDS
+    return words | {"default"} if "default" in field.schema and field.type != "boolean" else words
 
 
 @rule("elicitation/legacy-enum-names", facet="question", level=ADVISORY, fault=SERVER, on=QUESTION, dirs=FROM_SERVER,
