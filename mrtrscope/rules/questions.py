@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mrtrscope.link.facts import Ask
+from mrtrscope.link.facts import Ask, Exchange
 from mrtrscope.rules.context import Context
 from mrtrscope.rules.registry import ASKED, REQUEST, RESULT, RETRY
 from mrtrscope.wire.events import Message
@@ -101,9 +101,14 @@ def _answers(message: Message, ctx: Context) -> list[Answer]:
         if ask is None or type(responses) is not dict:
             return []
         return [Answer(q, responses[q.key]) for q in _entries(ask.questions) if q.key in responses]
-    if ctx.exchange is not None and ctx.exchange.dir == "s2c":
+    if ctx.exchange is not None and ctx.exchange.dir == "s2c" and not _put_off(message, ctx.exchange):
         return [Answer(Question(None, ctx.exchange.request.body), message.body.get("result"))]
     return []
+
+
+def _put_off(message: Message, exchange: Exchange) -> bool:
+    """Whether a task of 2025-11-25, which the server asked for, stands for the answer: `tasks/result` brings it."""
+    return "task" in exchange.request.params and type(message.result.get("task")) is dict
 
 
 def taken_up(ctx: Context) -> Ask | None:
