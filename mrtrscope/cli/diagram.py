@@ -164,7 +164,7 @@ def _put(path: Path, data: bytes, raw: bool) -> None:
 
 def _all(store: Store, form: Format, options: Options, output: Path | None) -> None:
     """Every operation in a file of its own, with a line on stderr that says how far."""
-    from mrtrscope.views import detail
+    from mrtrscope.views import ahead, detail
     from mrtrscope.views.diagram import diagram as draw
 
     if output is None:
@@ -175,9 +175,9 @@ def _all(store: Store, form: Format, options: Options, output: Path | None) -> N
         raise click.ClickException(f"{output}: {error.strerror}") from error
     total = store.counts()["operations"]
     suffix = _SUFFIX.get(form, f".{form}")
-    done = 0
+    done, redact = 0, ahead.redactor(store, options.raw)
     for found in detail.details(store, store.operations()):
-        _write(draw(found, form, options), form, output / f"{found.id}{suffix}", options.raw)
+        _write(draw(found, form, options, redact), form, output / f"{found.id}{suffix}", options.raw)
         done += 1
         if done % 250 == 0 and sys.stderr.isatty():
             click.echo(f"\r{done:,} of {total:,}", err=True, nl=False)

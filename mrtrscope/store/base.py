@@ -81,6 +81,10 @@ class Base:
         row = self.db.conn.execute(sql, values).fetchone()
         return row[0] if row else None
 
+    def journals(self) -> list[str]:
+        """The names of the journals that rows were made of."""
+        return sorted(self._journals.values())
+
     def name_of(self, key: str) -> str:
         """The number of the message or event with this permanent key; the key itself when there is none."""
         name, offset, part = split_key(key)

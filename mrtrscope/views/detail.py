@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from mrtrscope.link.facts import A2A, META_CLIENT_INFO
@@ -21,30 +21,24 @@ _MOST = 5000
 _INNER, _HOPS = 64, 4  # how many questions or hops of one operation are drawn, and how many gateways deep
 
 
-type Look = Callable[[dict[str, Event]], None]
-"""Is shown the messages of each batch before anything is made of them."""
-
-
-def detail(store: Store, op: str, look: Look | None = None) -> OperationDetail | None:
+def detail(store: Store, op: str) -> OperationDetail | None:
     """The operation with this number; None when there is none."""
     operation = store.operation(op)
-    return None if operation is None else next(details(store, [operation], look))
+    return None if operation is None else next(details(store, [operation]))
 
 
 load = detail
 
 
-def details(
-    store: Store, operations: Iterable[model.Operation], look: Look | None = None
-) -> Iterator[OperationDetail]:
+def details(store: Store, operations: Iterable[model.Operation]) -> Iterator[OperationDetail]:
     """Several operations in the order given; all of them with `details(store, store.operations())`."""
-    return (found for found, _, _, _ in whole(store, operations, look))
+    return (found for found, _, _, _ in whole(store, operations))
 
 
 type Whole = tuple[OperationDetail, model.Operation, dict[str, model.Message], dict[str, Event]]
 
 
-def whole(store: Store, operations: Iterable[model.Operation], look: Look | None = None) -> Iterator[Whole]:
+def whole(store: Store, operations: Iterable[model.Operation]) -> Iterator[Whole]:
     """The same, each with its row, the rows of its messages, and the messages themselves, by number."""
     batch: list[_Family] = []
     size = 0
@@ -52,9 +46,9 @@ def whole(store: Store, operations: Iterable[model.Operation], look: Look | None
         batch.append(_Family(store, operation))
         size += batch[-1].size
         if size > _BATCH or len(batch) >= _MOST:
-            yield from _details(store, batch, look)
+            yield from _details(store, batch)
             batch, size = [], 0
-    yield from _details(store, batch, look)
+    yield from _details(store, batch)
 
 
 class _Family:
@@ -87,10 +81,8 @@ def _found(store: Store, names: list[str]) -> Iterator[model.Operation]:
     return (found for name in names[:_INNER] if (found := store.operation(name)) is not None)
 
 
-def _details(store: Store, batch: list[_Family], look: Look | None) -> Iterator[Whole]:
+def _details(store: Store, batch: list[_Family]) -> Iterator[Whole]:
     texts = fetch(store, (m for one in batch for m in one.messages()))
-    if look is not None:
-        look(texts)
     for one in batch:
         yield _detail(store, one, texts), one.operation, one.rows, texts
 

@@ -98,11 +98,14 @@ def _written(scene: Scene, format: Format, options: Options) -> str:
 
 
 def diagram(
-    detail: OperationDetail, format: Format = "svg", options: Options | None = None
+    detail: OperationDetail,
+    format: Format = "svg",
+    options: Options | None = None,
+    redact: Redactor | None = None,
 ) -> Iterator[bytes]:
-    """One operation, drawn: the pages in the format asked for."""
+    """One operation, drawn: the pages in the format asked for; `redact` as for `scene_of`."""
     options = options or Options()
-    return render(scene_of(detail, options), format, options)
+    return render(scene_of(detail, options, redact), format, options)
 
 
 def session(

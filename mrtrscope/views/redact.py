@@ -54,7 +54,7 @@ _ASSIGNED: Final = re.compile(
 _SAID: Final = re.compile(r"""(?P<before>(?P<name>[\w-]{2,40})\\?["']?\s{0,3}[:=]\s{0,3}\\?["']?)""" + _GIVEN)
 _ERROR_CODE: Final = re.compile(r"-\d{5}")
 SHORTEST: Final = 5  # characters of a value that is looked for in other places
-REMEMBERED: Final = 20_000  # such values, the first
+REMEMBERED: Final = 200_000  # such values, the first
 FEW: Final = 24  # values up to which each is looked for; among more only those whose first word is there
 _WORD: Final = re.compile(r"\w+")
 ASKED, ANSWERED = "inputRequests", "inputResponses"
@@ -91,7 +91,9 @@ class Redactor:
         self._clean: set[str] = (
             set()
         )  # short texts in which there is nothing to hide: most come again and again
-        self._told: dict[str, re.Pattern[str]] = {}  # values hidden by name, which may stand elsewhere too
+        self._told: dict[
+            str, str
+        ] = {}  # values hidden by name, which may stand elsewhere too -> what they are
         self._by_word: dict[
             str, list[str]
         ] = {}  # the same by their first word; "" for those that begin otherwise
@@ -106,27 +108,39 @@ class Redactor:
         return known
 
     def known(self, value: str) -> str | None:
-        """The stand-in of a value that was hidden before."""
-        return self._numbers.get(value)
+        """The stand-in of a value that was hidden before, or would be."""
+        return self.stand_in(value, self._told[value]) if value in self._told else self._numbers.get(value)
 
     @property
     def count(self) -> int:
         """How many values are hidden so far."""
         return len(self._numbers)
 
+    @property
+    def known_values(self) -> int:
+        """How many values and fields it knows to be secret wherever they stand."""
+        return len(self._told) + len(self.fields)
+
+    def adopt(self, scout: Redactor) -> None:
+        """Hide what another one learnt, too; what is never shown gets no stand-in."""
+        for value, why in scout._told.items():
+            self._remember(value, why)
+        self.fields |= scout.fields
+
     def learn(self, value: str, why: str) -> str:
         """The stand-in of a value that is secret by its name, and is hidden from now on wherever else it stands."""
+        self._remember(value, why)
+        return self.stand_in(value, why)
+
+    def _remember(self, value: str, why: str) -> None:
         if len(value) >= SHORTEST and value not in self._told and len(self._told) < REMEMBERED:
-            # Not inside a longer word: "secret1" in "secret10" is another value.
-            before, after = ("(?<!\\w)" * value[0].isalnum(), "(?!\\w)" * value[-1].isalnum())
-            self._told[value] = re.compile(before + re.escape(value) + after)
+            self._told[value] = why
             word = _WORD.match(value)
             whole = (
                 word is not None and value[0].isalnum() and (value[-1].isalnum() or word.end() < len(value))
             )
             self._by_word.setdefault(word[0] if word is not None and whole else "", []).append(value)
             self._clean.clear()
-        return self.stand_in(value, why)
 
     def text(self, text: str) -> str:
         """Running text with the secrets in it replaced."""
@@ -139,13 +153,27 @@ class Redactor:
 
     def _text(self, text: str) -> str:
         for value in self._standing_in(text):
-            text = self._told[value].sub(self._numbers[value], text)
+            text = self._without(value, text)
         if len(text) < 8:
             return text
         text = _SECRET_VALUES.sub(self._looks, text)
         if "=" in text or "':" in text or '":' in text or '" :' in text:
             return _ASSIGNED.sub(self._assigned, text)
         return text
+
+    def _without(self, value: str, text: str) -> str:
+        """The text without a value. Not inside a longer word: "secret1" in "secret10" is another value."""
+        out: list[str] = []
+        done, at = 0, text.find(value)
+        while at >= 0:
+            end = at + len(value)
+            before = at > 0 and value[0].isalnum() and _in_word(text[at - 1])
+            after = end < len(text) and value[-1].isalnum() and _in_word(text[end])
+            if not (before or after):
+                out += [text[done:at], self.stand_in(value, self._told[value])]
+                done = end
+            at = text.find(value, end if done == end else at + 1)
+        return "".join([*out, text[done:]])
 
     def _looks(self, match: re.Match[str]) -> str:
         if match.re is _SECRET_VALUES and match["none"]:
@@ -164,7 +192,10 @@ class Redactor:
     def leaves(self, text: str) -> bool:
         """True when nothing in this JSON text or prose is to be hidden; False when that needs a closer look."""
         return self.raw or not (
-            may_name_a_secret(text) or self._standing_in(text) or self.fields or _SECRET_VALUES.search(text)
+            may_name_a_secret(text)
+            or self._standing_in(text)
+            or any(name in text for name in self.fields)
+            or _SECRET_VALUES.search(text)
         )
 
     def prose(self, text: str) -> str:
@@ -249,6 +280,10 @@ _COMMON: Final = KINDS | {
     "accept", "decline", "cancel", "elicitation/create", "sampling/createMessage", "roots/list", "complete", "text",
     "input_required", "image", "audio", "assistant", "password", "email", "uri", "date", "date-time", True, False,
 }  # fmt: skip
+
+
+def _in_word(char: str) -> bool:
+    return char.isalnum() or char == "_"
 
 
 def _is_schema(value: dict[str, Any]) -> bool:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Iterable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any, Final, TextIO
 
 from mrtrscope import model
 from mrtrscope.store.reader import Store
 from mrtrscope.views import detail, keep, templates
-from mrtrscope.views.ahead import learn
+from mrtrscope.views.ahead import redactor
 from mrtrscope.views.escape import visible
 from mrtrscope.views.redact import Redactor
 from mrtrscope.views.report.choose import Choice
@@ -40,7 +39,7 @@ def write(store: Store, output: Path | None, choice: Choice | None = None, raw: 
 
 
 def _write(out: TextIO, store: Store, choice: Choice, raw: bool) -> None:
-    redact = Redactor(raw)
+    redact = redactor(store, raw)
     summary = Summary()
     kept: list[model.Operation] = []
     full: list[model.Operation] = []
@@ -119,7 +118,7 @@ def _sections(
     made: list[dict[str, Any]] = []
     entries = Entry(redact)
     used = left = 0
-    for whole in detail.whole(store, operations, partial(learn, redact=redact)):
+    for whole in detail.whole(store, operations):
         entry, scene = entries.scene(whole)
         picture = mermaid.write(scene)
         room = len(picture) + sum(len(text) for one in entry["rounds"] for text in map(str, one.values()))

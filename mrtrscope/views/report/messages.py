@@ -21,9 +21,9 @@ HEADERS: Final = 100
 def texts(rows: Mapping[str, model.Message], events: Mapping[str, Event], redact: Redactor) -> dict[str, str]:
     """The text of each message. What one of them gives away as a secret is hidden in all of them."""
     raw = {m: _text(event) for m in rows if (event := events.get(m)) is not None}
-    before = redact.count
+    before = redact.known_values
     made = {m: rewritten(text, redact) for m, text in raw.items()}
-    if redact.count > before:
+    if redact.known_values > before:
         made = {m: rewritten(text, redact) for m, text in raw.items()}
     return {m: visible(text, "\n\t") for m, text in made.items()}
 

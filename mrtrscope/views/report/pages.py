@@ -14,14 +14,13 @@ import os
 import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import IO, Any, Final
 
 from mrtrscope import __version__
 from mrtrscope.store.reader import Store
 from mrtrscope.views import detail, templates, theme
-from mrtrscope.views.ahead import learn
+from mrtrscope.views.ahead import redactor
 from mrtrscope.views.escape import visible
 from mrtrscope.views.redact import Redactor
 from mrtrscope.views.report import messages, timeline
@@ -69,7 +68,7 @@ class _Book:
 def write(store: Store, output: Path, choice: Choice | None = None, raw: bool = False) -> Made:
     """Write the report; further files go beside the first, with a number in their names."""
     choice = choice or Choice()
-    redact = Redactor(raw)
+    redact = redactor(store, raw)
     summary = counting.Summary()
     chosen: set[str] = set()
     with tempfile.TemporaryFile() as spool:
@@ -109,7 +108,7 @@ def _collect(
     entries = Entry(redact)
 
     def scenes() -> Iterator[tuple[dict[str, Any], Any]]:
-        for whole in detail.whole(store, limited(), partial(learn, redact=redact)):
+        for whole in detail.whole(store, limited()):
             operation = whole[1]
             summary.channels[operation.channel]["messages"] += len(whole[2])
             book.index.append(index_row(whole, redact))

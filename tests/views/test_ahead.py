@@ -1,0 +1,107 @@
+"""A secret is hidden wherever it stands in a capture, however far from the place where it is named."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import zlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mrtrscope import analyse
+from mrtrscope.cli import run
+from mrtrscope.views import ahead, detail
+from mrtrscope.views.redact import Redactor
+from mrtrscope.views.report import markdown, pages
+from mrtrscope.views.report.choose import Choice
+from tests.captures import Line, journal
+
+SECRET, OTHER = "kq7XplanetS", "zv3WcometQ"
+
+
+def said(id: int, result: str = "done", **arguments: Any) -> tuple[bytes, bytes]:
+    call = {"name": "open", "arguments": arguments}
+    request = {"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": call}
+    answer = {"jsonrpc": "2.0", "id": id, "result": {"content": [{"type": "text", "text": result}]}}
+    return json.dumps(request).encode(), json.dumps(answer).encode()
+
+
+def recorded(capture: Path, calls: int) -> None:
+    """Calls of a tool: what the first and the second say in passing, only the last ones name."""
+    lines: list[Line] = []
+    for n in range(1, calls + 1):
+        given: dict[str, Any] = {"door": n}
+        if n == calls:
+            given = {"password": SECRET}
+        elif n == calls - 1:
+            given = {"headers": {"api-key": OTHER}}
+        text = {1: f"it opens with {SECRET}", 2: f"or ({OTHER}), not {OTHER}s"}.get(n, "done")
+        request, answer = said(n, text, **given)
+        lines += [(2000 * n, "c2s", request), (2000 * n + 900, "s2c", answer)]
+    journal(capture, lines).close()
+
+
+@pytest.fixture(scope="module")
+def capture(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """More operations than are read together."""
+    made = tmp_path_factory.mktemp("ahead") / "capture"
+    recorded(made, detail._MOST + 40)
+    return made
+
+
+def unpacked(page: Path) -> str:
+    found = re.findall(
+        r'<script type="text/plain" id="[a-z0-9-]+">([A-Za-z0-9+/=]*)</script>',
+        page.read_text(encoding="utf-8"),
+    )
+    return "".join(zlib.decompress(base64.b64decode(data), -15).decode() for data in found)
+
+
+def test_a_report_hides_what_is_named_thousands_of_operations_later(capture: Path, tmp_path: Path) -> None:
+    page = tmp_path / "report.html"
+    with analyse.bring_up_to_date(capture) as store:
+        made = pages.write(store, page)
+    text = unpacked(page)
+    assert made.operations > detail._MOST and made.hidden == 2
+    assert SECRET not in text and f"({OTHER})" not in text
+    hidden = json.dumps("‹hidden 1›")[1:-1]
+    assert f"it opens with {hidden}" in text and f"{OTHER}s" in text  # a longer word is another one
+
+
+def test_what_is_not_chosen_is_looked_through_too(capture: Path, tmp_path: Path) -> None:
+    page, text = tmp_path / "report.html", tmp_path / "report.md"
+    with analyse.bring_up_to_date(capture) as store:
+        made = pages.write(store, page, Choice(("op1",)))
+        markdown.write(store, text, Choice(("op1",)))
+    assert made.operations == 1 and made.hidden == 1  # what is not shown is not listed as hidden
+    assert "it opens with" in unpacked(page) and SECRET not in unpacked(page)
+    assert SECRET not in text.read_text(encoding="utf-8")
+
+
+def test_every_picture_of_a_capture_hides_the_same(tmp_path: Path) -> None:
+    recorded(tmp_path / "capture", 6)
+    assert run(["diagram", str(tmp_path / "capture"), "--all", "-o", str(tmp_path / "all")]) == 0
+    pictures = {path.stem: path.read_text(encoding="utf-8") for path in (tmp_path / "all").iterdir()}
+    assert len(pictures) == 6 and not any(SECRET in text for text in pictures.values())
+    assert "‹hidden 1›" in pictures["op1"] and "‹hidden 1›" in pictures["op6"]
+
+
+def test_raw_looks_for_nothing(tmp_path: Path) -> None:
+    recorded(tmp_path / "capture", 6)
+    with analyse.bring_up_to_date(tmp_path / "capture") as store:
+        assert ahead.redactor(store, raw=True).known_values == 0
+        assert ahead.redactor(store).known_values == 2
+
+
+def test_what_a_scout_learnt_gets_a_stand_in_when_it_is_shown() -> None:
+    scout, redact = Redactor(), Redactor()
+    scout.learn(SECRET, "value of password")
+    redact.adopt(scout)
+    assert redact.count == 0 and redact.known("else") is None
+    assert redact.text(f"{SECRET}: {SECRET}, {SECRET}2, _{SECRET}") == (
+        f"‹hidden 1›: ‹hidden 1›, {SECRET}2, _{SECRET}"
+    )
+    assert redact.hidden == {"‹hidden 1›": "value of password"}
