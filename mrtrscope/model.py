@@ -128,6 +128,7 @@ class Operation(_Model):
     method: str
     target: str | None
     outcome: Literal["complete", "error", "open", "abandoned", "cancelled", "lost"]
+    tool_error: bool = False  # its final result says isError
     rounds: list[Round]
     attached: list[str] = []
     task: Task | None = None

@@ -3,7 +3,7 @@
 (() => {
   // Columns of a line of the index, as views/report/entry.py writes it.
   const ID = 0, T = 1, WHEN = 2, CHANNEL = 3, METHOD = 4, TARGET = 5, KIND = 6, ROUNDS = 7, OUTCOME = 8, SERVER = 9,
-    WAITING = 10, TOTAL = 11, FINDINGS = 12, WORST = 13, MESSAGES = 14, RULES = 15, ALL = 16;
+    WAITING = 10, TOTAL = 11, FINDINGS = 12, WORST = 13, MESSAGES = 14, RULES = 15, ALL = 16, TOOL_ERROR = 17;
   const CHUNK = 60, PRINTED = 2000, OPENED = 100, SEARCHED = 150;
   const $ = (id) => document.getElementById(id);
   const root = document.documentElement;
@@ -90,13 +90,16 @@
 
   function fits(row, place) {
     const outcome = $("outcome").value, channel = $("channel").value, level = $("level").value, several = $("rounds").value;
-    if (outcome && row[OUTCOME] !== outcome) return false;
+    if (outcome && ended(row) !== outcome) return false;
     if (channel && row[CHANNEL] !== channel) return false;
     if (level === "none" ? row[FINDINGS] : level === "any" ? !row[FINDINGS] : level && row[WORST] !== level) return false;
     if (several && (several === "1") !== (row[ROUNDS] === 1)) return false;
     return asked().every((word) => words[place].includes(word) || row[ID] === word
       || (/^m[0-9]+$/.test(word) && holds(row[MESSAGES], Number(word.slice(1)))) || (inside && inside.has(word) && inside.get(word).has(place)));
   }
+
+  // What came in good order, but says that the tool failed, is no plain success.
+  const ended = (row) => row[OUTCOME] + (row[TOOL_ERROR] ? ", isError" : "");
 
   const asked = () => $("q").value.toLowerCase().split(/\s+/).filter(Boolean);
 
@@ -166,7 +169,7 @@
     const made = make("tr", { class: "op", id: "row-" + row[ID], "data-place": place },
       make("th", { scope: "row" }, button), cell("optional", shortly(row[WHEN])),
       cell("what", row[METHOD], row[TARGET] ? " " : "", row[TARGET] ? make("code", {}, row[TARGET]) : ""), cell("optional where", row[CHANNEL]),
-      cell("n optional", String(row[ROUNDS])), cell("outcome o-" + row[OUTCOME], row[OUTCOME]), cell("n optional rest", duration(row[SERVER])),
+      cell("n optional", String(row[ROUNDS])), cell("outcome o-" + (row[TOOL_ERROR] ? "error" : row[OUTCOME]), ended(row)), cell("n optional rest", duration(row[SERVER])),
       cell("n optional rest", row[WAITING] ? duration(row[WAITING]) : "–"), cell("n", duration(row[TOTAL])), cell("n", badge));
     made.addEventListener("click", (event) => {
       if (!event.target.closest("a") && !String(getSelection())) toggle(made);
@@ -224,7 +227,7 @@
     const row = rows[places.get(one.id)];
     const out = [
       make("h3", { id: "title-" + one.id }, one.title, " ", make("a", { href: "#" + one.id, "aria-label": "Link to " + one.id }, "#")),
-      facts([["outcome", row[OUTCOME]], ["kind", row[KIND]], ["era", one.era], ["began", row[WHEN]], ["channel", row[CHANNEL]], ["between", one.who]]),
+      facts([["outcome", ended(row)], ["kind", row[KIND]], ["era", one.era], ["began", row[WHEN]], ["channel", row[CHANNEL]], ["between", one.who]]),
       ...times(one, row), ...picture(one),
     ];
     if (one.findings.length) out.push(make("h4", {}, "Findings"), ...one.findings.map(found));
@@ -469,10 +472,10 @@
     day = /^\d{4}-/.test(first) && rows.every((row) => row[WHEN].startsWith(first)) ? first : "";
     rows.forEach((row, i) => {
       places.set(row[ID], i);
-      words.push([row[METHOD], row[TARGET], row[CHANNEL], row[KIND], row[OUTCOME], row[WORST], row[RULES]].join(" ").toLowerCase());
+      words.push([row[METHOD], row[TARGET], row[CHANNEL], row[KIND], ended(row), row[WORST], row[RULES]].join(" ").toLowerCase());
     });
-    for (const [name, column] of [["outcome", OUTCOME], ["channel", CHANNEL]]) {
-      $(name).append(...[...new Set(rows.map((row) => row[column]))].map((value) => make("option", { value }, value)));
+    for (const [name, told] of [["outcome", ended], ["channel", (row) => row[CHANNEL]]]) {
+      $(name).append(...[...new Set(rows.map(told))].map((value) => make("option", { value }, value)));
     }
     $("inside").closest("label").hidden = !blocks.length;
     const table = $("table").parentElement;

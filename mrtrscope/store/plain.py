@@ -45,7 +45,7 @@ class Times(Row):
 class Operation(Row):
     defaults = {
         "attached": [], "task": None, "subscription": None, "within": None, "nested": [], "hop_of": None, "hops": [],
-        "again_of": None, "context": None, "conversation": None,
+        "again_of": None, "context": None, "conversation": None, "tool_error": False,
         "worst": None, "worst_count": 0,
     }  # fmt: skip
 

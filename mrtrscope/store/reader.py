@@ -33,7 +33,8 @@ _ROUND = """
 
 _OPERATION = """
     select o.id, o.op, o.channel, o.kind, o.method, o.target, coalesce(p.outcome, o.outcome), o.t, o.t_end, o.server,
-      o.waiting, m.journal, m.offset, m.part, o.more
+      o.waiting, m.journal, m.offset, m.part, o.more,
+      exists(select 1 from exchanges x where x.operation = o.id and x.tool_error)
     from operations o join messages m on m.id = o.id left join present p on p.operation = o.id"""
 
 _FINDING = """
@@ -189,11 +190,13 @@ class Store(Base):
             offset,
             part,
             more,
+            failed,
         ) = row
         worst = next((level for level in LEVELS if counts.get(level)), None)
         return self._make.Operation(
             id=f"op{op}", key=join_key(self._journals[journal], offset, part), t=t / 1e6, kind=kind,
             channel=self._channels[channel], method=method, target=target or None, outcome=outcome,
+            tool_error=bool(failed and outcome == "complete"),
             rounds=[self._round(r) for r in rounds], attached=attached,
             times=self._make.Times(server=server / 1e6, waiting=waiting / 1e6, total=(t_end - t) / 1e6),
             findings=sum(counts.values()), worst=worst, worst_count=counts.get(worst or "", 0),

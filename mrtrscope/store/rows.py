@@ -107,7 +107,17 @@ def exchange_row(exchange: Exchange, request: int, ids: MessageIds) -> Row:
         exchange.era, plain(exchange.version),
         None if ask is None else to_json([plain(name, PREVIEW) for name in ask.questions][:256]),
         *((None,) * 6 if link is None else link_columns(link, ids)), exchange.part or None,
+        None if answer is None else _tool_error(answer),
     )  # fmt: skip
+
+
+def _tool_error(answer: Message) -> int | None:
+    """1 for a result that says isError, also for that of a task, which stands one deeper."""
+    result = answer.result
+    inner = result.get("result")
+    return (
+        1 if result.get("isError") is True or (type(inner) is dict and inner.get("isError") is True) else None
+    )
 
 
 def link_columns(link: Link, ids: MessageIds) -> Row:

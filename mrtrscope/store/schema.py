@@ -45,10 +45,12 @@ TABLES: dict[str, dict[str, type]] = {
         "event": int, "http": int,
     },
     # request: id of its message; that is also the id of the exchange; candidates: places, see `MessageIds.places`
+    # tool_error: 1 where the answer is a final result that says isError, null elsewhere
     "exchanges": {
         "request": int, "operation": int, "answer": int, "cancel": int, "state": str, "t": int, "t_end": int,
         "dir": str, "method": str, "target": str, "era": str, "version": str, "asks": str, "grade": str,
         "link_to": int, "evidence": str, "candidates": str, "total": int, "differences": str, "part": str,
+        "tool_error": int,
     },
     # id: that of its first request's message; within: the operation that it was asked in; hop: that it is a hop of
     # more: `Operation.more` as JSON

@@ -47,7 +47,7 @@ _MAY_LACK = {
     "events": ("detail", "line", "flow", "event", "http"),
     "exchanges": (
         "operation", "answer", "cancel", "t_end", "asks", "grade", "link_to", "evidence", "candidates", "total",
-        "differences", "part",
+        "differences", "part", "tool_error",
     ),
     "operations": ("t_end", "server", "waiting", "within", "hop", "more"),
     "findings": ("operation", "saw", "expected", "because", "line", "flow", "event"),

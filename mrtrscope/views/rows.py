@@ -34,6 +34,16 @@ def operations(
     return _or_nothing(lines, nothing or "No operations: nothing was asked in this capture.")
 
 
+def ended(op: model.Operation) -> str:
+    """Its outcome, and whether a result that came in good order says that the tool failed."""
+    return f"{op.outcome}, isError" if op.tool_error else op.outcome
+
+
+def tone(op: model.Operation) -> str:
+    """The colour of that."""
+    return OUTCOMES["error" if op.tool_error else op.outcome]
+
+
 def _worst(op: model.Operation) -> str:
     """How many findings of the worst level, and how many others: "1 must +2"."""
     rest = op.findings - op.worst_count
@@ -43,7 +53,7 @@ def _worst(op: model.Operation) -> str:
 def _operation(op: model.Operation) -> list[Cell]:
     return [
         Cell(op.id, "bold"), Cell(clock(op.t)), Cell(op.channel), Cell(op.method), Cell(op.target or ""), Cell(op.kind),
-        Cell(str(len(op.rounds))), Cell(op.outcome, OUTCOMES[op.outcome]), Cell(duration(op.times.server)),
+        Cell(str(len(op.rounds))), Cell(ended(op), tone(op)), Cell(duration(op.times.server)),
         Cell(duration(op.times.waiting) if op.times.waiting else "-"), Cell(duration(op.times.total)),
         Cell(_worst(op), LEVELS.get(op.worst or "", "")),
     ]  # fmt: skip

@@ -19,6 +19,7 @@ from mrtrscope import model
 from mrtrscope.views import metrics
 from mrtrscope.views.escape import visible
 from mrtrscope.views.redact import Redactor
+from mrtrscope.views.rows import ended
 from mrtrscope.views.shapes import Box, Group, Page, Path, Sign, Text
 from mrtrscope.views.theme import SHAPES, STATES
 from mrtrscope.views.words import clock, count, duration, series, when
@@ -102,7 +103,7 @@ def _lane(operation: model.Operation, redact: Redactor) -> Lane:
     ]  # fmt: skip
     end = max([operation.t, *(p.end for p in pieces)])
     return Lane(
-        operation.id, visible(f"{operation.method}{target}"), operation.outcome, operation.times.total, operation.t,
+        operation.id, visible(f"{operation.method}{target}"), ended(operation), operation.times.total, operation.t,
         end, pieces, operation.findings, operation.worst or "",
     )  # fmt: skip
 

@@ -18,7 +18,7 @@ from mrtrscope.views.masked import Masked
 from mrtrscope.views.metrics import cells, cut
 from mrtrscope.views.redact import Redactor
 from mrtrscope.views.ribbons import measured, shortened
-from mrtrscope.views.rows import LEVELS, OUTCOMES, finding
+from mrtrscope.views.rows import LEVELS, ended, finding, tone
 from mrtrscope.views.table import paint
 from mrtrscope.views.words import clock, count, duration, series, size, when
 from mrtrscope.wire.events import ABSENT, Event, HttpExchange, Message, NonMessage, Signal
@@ -60,7 +60,7 @@ class Page:
         yield (
             self._paint(op.id, "bold")
             + visible(f"  {op.method} {op.target or ''} on {op.channel}: {count(len(op.rounds), 'round')}, ")
-            + self._paint(op.outcome, OUTCOMES[op.outcome])
+            + self._paint(ended(op), tone(op))
         )
         parts = [f"server {duration(op.times.server)}", f"total {duration(op.times.total)}"]
         if op.times.waiting:

@@ -65,7 +65,7 @@ def test_a_chain_is_one_operation(writer: Writer) -> None:
         "id": "op1", "t": 1.0, "kind": "mrtr", "channel": "srv", "method": "tools/call", "target": "deploy",
         "outcome": "complete", "attached": [], "findings": 1, "worst": "must", "worst_count": 1,
         "task": None, "subscription": None, "within": None, "nested": [], "hop_of": None, "hops": [], "context": None,
-        "conversation": None, "again_of": None,
+        "conversation": None, "again_of": None, "tool_error": False,
         "times": {"server": 2.5, "waiting": 3.0, "total": 5.5},
         "rounds": [
             {"request": "m1", "answer": "m2", "link": None, "state": "answered", "asks": [], "t": 1.0, "t_answer": 2.0,

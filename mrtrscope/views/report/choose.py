@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 from mrtrscope import model
 from mrtrscope.store.reader import Store
+from mrtrscope.views.rows import ended
 
 _AGO = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)(ms|s|m|min|h|d)")
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
@@ -84,7 +85,7 @@ def _fits(operation: model.Operation, first: int, last: int, text: str) -> bool:
         operation.channel,
         f"{operation.method} {operation.target or ''}",
         operation.kind,
-        operation.outcome,
+        ended(operation),
     )
     return any(text in part.lower() for part in parts)
 

@@ -36,6 +36,7 @@ def index_row(whole: Whole, redact: Redactor) -> list[Any]:
         len(operation.rounds), operation.outcome, round(times.server, 6), round(times.waiting, 6),
         round(times.total, 6), operation.worst_count, operation.worst or "",
         numbers(rows), " ".join(sorted({found.rule for found in detail.findings})), operation.findings,
+        int(operation.tool_error),
     ]  # fmt: skip
 
 

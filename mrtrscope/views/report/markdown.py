@@ -17,7 +17,7 @@ from mrtrscope.views.redact import Redactor
 from mrtrscope.views.report.choose import Choice
 from mrtrscope.views.report.entry import Entry
 from mrtrscope.views.report.summary import Rule, Summary, add_findings
-from mrtrscope.views.rows import EACH
+from mrtrscope.views.rows import EACH, ended
 from mrtrscope.views.words import count, duration, series, size, when
 from mrtrscope.views.writers import mermaid
 
@@ -102,7 +102,7 @@ def _line(operation: model.Operation, redact: Redactor) -> list[str]:
     return [
         operation.id, when(operation.t), visible(operation.channel),
         visible(redact.text(f"{operation.method} {operation.target or ''}".strip())), str(len(operation.rounds)),
-        operation.outcome, duration(operation.times.server),
+        ended(operation), duration(operation.times.server),
         duration(operation.times.waiting) if operation.times.waiting else "–", duration(operation.times.total), found,
     ]  # fmt: skip
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from mrtrscope import model
+from mrtrscope.views import rows
 from mrtrscope.views.escape import visible
 from mrtrscope.views.metrics import cells, cut
 from mrtrscope.views.redact import Redactor
-from mrtrscope.views.rows import LEVELS, OUTCOMES
+from mrtrscope.views.rows import LEVELS, ended
 from mrtrscope.views.table import paint
 from mrtrscope.views.watch.board import Board, waits
 from mrtrscope.views.words import clock, count, duration
@@ -146,8 +147,8 @@ def _operation(
         how = f"{duration(since)} {words}" if board.live else f"open, {words}"
         tone = "yellow" if since < 30 else "red"
     else:
-        how = f"{operation.outcome} {duration(operation.times.total)}"
-        tone = OUTCOMES[operation.outcome]
+        how = f"{ended(operation)} {duration(operation.times.total)}"
+        tone = rows.tone(operation)
     levels = {"must": "must", "should": "should", "info": "note"}
     found = f"{operation.findings} {levels[operation.worst]}" if operation.worst else ""
     if board.live and operation.outcome == "open" and operation.worst == "info":
