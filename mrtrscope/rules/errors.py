@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from mrtrscope.link.facts import META_VERSION
+from mrtrscope.link.facts import META_VERSION, MRTR_METHODS, Exchange
+from mrtrscope.link.listings import newest
 from mrtrscope.link.processes import DISCOVER
+from mrtrscope.link.servers import advertised
 from mrtrscope.rules import said
 from mrtrscope.rules.context import Context, Finding
 from mrtrscope.rules.jsonrpc_form import sender
@@ -221,12 +223,15 @@ def method_with_another_status(answer: Message, ctx: Context) -> Iterator[Findin
 
     Why it matters: a client that probes tells by the status what the endpoint is.
     Cannot tell: a 404 without a JSON-RPC body means there is no endpoint at this URL. A 404 with another code is only
-    noted. A server that refuses server/discover and served nothing yet is probably of an older revision.
+    noted. A server that refuses server/discover and served nothing yet is probably of an older revision. Where the
+    server has the method, as it said, the tool, prompt or resource is meant: its code is wrong, which other rules say.
     """
-    code = said.code(answer)
-    if ctx.exchange is not None and ctx.exchange.method == DISCOVER and not ctx.channel.facts.get("served"):
+    code, exchange = said.code(answer), ctx.exchange
+    if exchange is not None and exchange.method == DISCOVER and not ctx.channel.facts.get("served"):
         return
     if code == -32601:
+        if exchange is not None and _has_method(exchange, ctx):
+            return
         yield from _status(answer, ctx, 404, None)
     elif answer.http is not None and answer.http.status == 404 and code is not None:
         yield ctx.finding(
@@ -245,6 +250,17 @@ def result_under_an_error_status(answer: Message, ctx: Context) -> Iterator[Find
     http = answer.http
     if answer.kind == "response" and http is not None and http.status is not None and http.status >= 400:
         yield ctx.finding(answer, saw=http.status, expected=200, path="status")
+
+
+def _has_method(exchange: Exchange, ctx: Context) -> bool:
+    """Whether the server said that it has the method of a request that names a tool, prompt or resource."""
+    if exchange.method not in MRTR_METHODS or not exchange.target:
+        return False
+    area = exchange.method.partition("/")[0]
+    capabilities = advertised(ctx.channel, exchange)
+    if capabilities is not None:
+        return area in capabilities
+    return newest(ctx.memory, exchange, area + "/list") is not None
 
 
 def _undefined(code: int) -> bool:
