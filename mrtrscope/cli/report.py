@@ -58,19 +58,22 @@ def report(
             if form == "md":
                 from mrtrscope.views.report import markdown
 
-                markdown.write(store, output, choice, raw)
+                nothing = markdown.write(store, output, choice, raw)
             else:
                 assert output is not None
-                _page(store, output, choice, raw)
+                nothing = _page(store, output, choice, raw)
         except BadChoice as error:
             raise click.UsageError(str(error)) from error
         except OSError as error:
             raise click.ClickException(f"{error.filename or output}: {error.strerror}") from error
+    if nothing:
+        say(nothing)
     if show and output is not None:
         click.launch(str(output))
 
 
-def _page(store: Store, output: Path, choice: Choice, raw: bool) -> None:
+def _page(store: Store, output: Path, choice: Choice, raw: bool) -> str:
+    """Write the page and say so; returns why there is no operation in it."""
     import time
 
     from mrtrscope.views.report import pages
@@ -85,6 +88,7 @@ def _page(store: Store, output: Path, choice: Choice, raw: bool) -> None:
         f"{output}: {count(made.operations, 'operation')}, {count(made.findings, 'finding')}, {hidden}; "
         f"{size(large)}{files}, made in {time.monotonic() - began:.1f} s with {size(_memory())} of memory"
     )
+    return made.nothing
 
 
 def _memory() -> int:

@@ -60,6 +60,22 @@ class Choice:
                 what = "There is no operation" if not self.only[n][2] else "No operation fits"
                 raise BadChoice(f"--only: {what} {word!r}; mrtrscope list shows what there is.")
 
+    def nothing(self, store: Store) -> str:
+        """Why there is no operation to tell of, in a sentence."""
+        from mrtrscope.views.words import count, when
+
+        total = store.count("operations")
+        last = store.operation(f"op{total}") if total else None
+        if last is None:
+            return "Nothing was asked in this capture."
+        if self.since is not None and last.t < self.since:
+            return f"No operation began since {when(self.since)}; the last one, {last.id}, began at {when(last.t)}."
+        if self.findings and not self.only and self.since is None:
+            return f"No operation of {total:,} in this capture has findings."
+        if self.findings:
+            return f"No operation that was chosen has findings ({count(total, 'operation')} in this capture)."
+        return f"No operation is all that was asked for ({count(total, 'operation')} in this capture)."
+
     def told(self) -> str:
         """The choice in words, "" when everything is told of."""
         from mrtrscope.views.words import when

@@ -28,17 +28,17 @@ ROOM: Final = (
 )
 
 
-def write(store: Store, output: Path | None, choice: Choice | None = None, raw: bool = False) -> None:
-    """Write the report to a file, or to standard output."""
+def write(store: Store, output: Path | None, choice: Choice | None = None, raw: bool = False) -> str:
+    """Write the report to a file, or to standard output; returns why there is no operation in it, "" when there is."""
     if output is None:
-        _write(sys.stdout, store, choice or Choice(), raw)
-        return
+        return _write(sys.stdout, store, choice or Choice(), raw)
     text = io.StringIO()
-    _write(text, store, choice or Choice(), raw)
+    nothing = _write(text, store, choice or Choice(), raw)
     keep.write(output, text.getvalue().encode("utf-8"), private=raw)
+    return nothing
 
 
-def _write(out: TextIO, store: Store, choice: Choice, raw: bool) -> None:
+def _write(out: TextIO, store: Store, choice: Choice, raw: bool) -> str:
     redact = redactor(store, raw)
     summary = Summary()
     kept: list[model.Operation] = []
@@ -58,15 +58,17 @@ def _write(out: TextIO, store: Store, choice: Choice, raw: bool) -> None:
     sections, rest = _sections(store, told, redact)
     findings = (found for found in store.findings() if choice.everything or (found.operation or "") in chosen)
     add_findings(summary, findings, redact)
+    nothing = "" if summary.operations else choice.nothing(store)
     text = templates.render(
         "report.md.j2",
         capture=visible(store.source.resolve().name), choice=visible(choice.told()), raw=raw, summary=summary,
         rules=[(rule, list(_places(rule))) for rule in summary.rules], sections=sections, rest=rest,
         operations=[_line(operation, redact) for operation in kept], more=summary.operations - len(kept),
         trouble=[visible(line) for line in store.trouble()], hidden=redact.count, count=count, series=series, when=when,
-        verdict=verdict(summary),
+        verdict=verdict(summary), nothing=visible(nothing),
     )  # fmt: skip
     out.write(text)
+    return nothing
 
 
 def _first(operations: list[model.Operation]) -> list[model.Operation]:

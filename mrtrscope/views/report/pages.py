@@ -38,13 +38,15 @@ HIDDEN: Final = 300  # stand-ins that are listed
 
 @dataclass(slots=True)
 class Made:
-    """What was written: the files, the first of which is to be opened, and what is in them."""
+    """What was written: the files, the first of which is to be opened, and what is in them; `nothing`: why that is
+    no operation."""
 
     files: list[Path]
     operations: int
     findings: int
     hidden: int
     left_out: int = 0
+    nothing: str = ""
 
 
 @dataclass(slots=True)
@@ -85,8 +87,9 @@ def write(store: Store, output: Path, choice: Choice | None = None, raw: bool = 
             for n in range(1, len(parts) + 1)
             if len(parts) > 1
         ]
-        _put(store, files, parts, book, summary, redact, choice, left_out)
-    return Made(files, summary.operations, sum(summary.levels.values()), redact.count, left_out)
+        nothing = "" if summary.operations else choice.nothing(store)
+        _put(store, files, parts, book, summary, redact, choice, left_out, nothing)
+    return Made(files, summary.operations, sum(summary.levels.values()), redact.count, left_out, nothing)
 
 
 def _collect(
@@ -142,7 +145,7 @@ def _parts(blocks: list[_Block]) -> Iterator[list[_Block]]:
 
 def _put(
     store: Store, files: list[Path], parts: list[list[_Block]], book: _Book, summary: counting.Summary,
-    redact: Redactor, choice: Choice, left_out: int,
+    redact: Redactor, choice: Choice, left_out: int, nothing: str,
 ) -> None:  # fmt: skip
     several = len(parts) > 1
     home: list[str] = []  # by place in the index: the file that has the operation, "" for this one
@@ -160,6 +163,7 @@ def _put(
         "trouble": [visible(line) for line in store.trouble()],
         "noise": store.counts_of_noise() if choice.everything else None,
         "left_out": left_out,
+        "nothing": visible(nothing),
         "loose": list(messages.loose(store, redact, LOOSE)) if choice.everything else [],
         "loose_most": LOOSE,
         "hidden": list(redact.hidden.items())[:HIDDEN],

@@ -13,7 +13,7 @@ import pytest
 
 from mrtrscope import analyse
 from mrtrscope.views.redact import Redactor
-from mrtrscope.views.report import pages
+from mrtrscope.views.report import markdown, pages
 from mrtrscope.views.report.choose import BadChoice, Choice, began_by, moment
 from mrtrscope.views.report.entry import numbers
 from tests import captures
@@ -320,3 +320,41 @@ def test_no_label_is_markup_anywhere_in_the_page(tmp_path: Path) -> None:
     )
     assert re.findall(r"<[^>]*\son[a-z]+\s*=", text) == []
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", text)
+
+
+@pytest.mark.parametrize(
+    ("choice", "words"),
+    [
+        (
+            Choice(since=4e9),
+            "No operation began since 2096-10-02 07:06:40.000 UTC; the last one, op3, began at ",
+        ),
+        (Choice(findings=True), "No operation of 3 in this capture has findings."),
+        (
+            Choice(("op2",), findings=True),
+            "No operation that was chosen has findings (3 operations in this capture).",
+        ),
+    ],
+)
+def test_a_report_of_nothing_says_why(choice: Choice, words: str, tmp_path: Path) -> None:
+    lines = []
+    for n in (1, 2, 3):
+        answer = b'{"jsonrpc":"2.0","id":%d,"result":{}}' % n
+        lines += [(3000 * n, "c2s", captures.call(n, "ping")), (3000 * n + 900, "s2c", answer)]
+    captures.journal(tmp_path / "capture", lines).close()
+    output, text = tmp_path / "report.html", tmp_path / "report.md"
+    with analyse.bring_up_to_date(tmp_path / "capture") as store:
+        result = pages.write(store, output, choice)
+        told = markdown.write(store, text, choice)
+    assert result.operations == 0 and result.nothing.startswith(words)
+    assert told == result.nothing
+    page = output.read_text(encoding="utf-8")
+    assert f"<strong>{result.nothing}</strong>" in page and "No rule is broken" not in page
+    assert text.read_text(encoding="utf-8").splitlines()[2].startswith("**No operation ")
+    assert "| id |" not in text.read_text(encoding="utf-8")
+
+
+def test_a_capture_in_which_nothing_was_asked_says_so(tmp_path: Path) -> None:
+    captures.journal(tmp_path / "capture").close()
+    result = made(tmp_path / "capture", tmp_path / "report.html")
+    assert result.nothing == "Nothing was asked in this capture."
