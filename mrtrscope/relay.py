@@ -133,8 +133,9 @@ def listen(options: Options) -> socket.socket:
 def main(args: list[str]) -> int:
     """Relay until interrupted; the exit code."""
     if args[:1] in (["-h"], ["--help"]):
-        os.write(1, HELP.encode())
-        return 0
+        from mrtrscope.where import show
+
+        return show(HELP)
     try:
         options = parse(args)
         found = find("--target", options.target)

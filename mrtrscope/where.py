@@ -35,6 +35,20 @@ def say(text: str) -> None:
         pass
 
 
+def show(text: str) -> int:
+    """What was asked for, on stdout; the exit code. That nobody reads it to the end is no error."""
+    try:
+        data = text.encode()
+        while data:
+            data = data[os.write(1, data) :]
+    except BrokenPipeError:
+        pass
+    except OSError as e:
+        say(f"mrtrscope: standard output cannot be written: {e.strerror}")
+        return 2
+    return 0
+
+
 def size(text: str) -> int:
     """Bytes from "500", "64K", "200M", "2G"; ValueError when it is none of these."""
     unit = {"K": 10, "M": 20, "G": 30, "T": 40}.get(text[-1:].upper())

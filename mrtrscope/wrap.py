@@ -88,8 +88,9 @@ def main(args: list[str]) -> int:
     if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
         _signal.signal(_signal.SIGINT, _signal.SIG_DFL)  # no traceback in a host's log; `pipes` passes it on
     if args[:1] in (["-h"], ["--help"]):
-        os.write(1, HELP.encode())
-        return 0
+        from mrtrscope.where import show
+
+        return show(HELP)
     try:
         options = parse(args)
     except UsageError as e:

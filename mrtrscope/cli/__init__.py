@@ -6,10 +6,11 @@ usage error (2), what cannot be read is `Unreadable` (3).
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import click
@@ -40,8 +41,28 @@ VERBS: dict[str, tuple[str, str, str | None]] = {
 }
 
 
+class _Unread(Exception):
+    """A BrokenPipeError on its way past click, which would end with 1: that means findings here."""
+
+
+@contextlib.contextmanager
+def _past_click() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError as error:
+        raise _Unread from error
+
+
 class Verbs(click.Group):
     """A group that imports the module of the verb it is asked for, and no other."""
+
+    def make_context(self, *args: Any, **extra: Any) -> click.Context:
+        with _past_click():
+            return super().make_context(*args, **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with _past_click():
+            return super().invoke(ctx)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(VERBS)
@@ -84,18 +105,41 @@ def cli() -> None:
 
 def main(args: Sequence[str] | None = None) -> None:
     """Run the command line and end the process with the exit code it deserves."""
+    from mrtrscope.cli import streams
+
+    streams.made_whole()
     sys.exit(run(args))
-
-
-def _printable(error: click.ClickException) -> str:
-    """What an error says; a name out of a capture acts on no terminal."""
-    from mrtrscope.views.escape import visible
-
-    return visible(error.format_message(), "\n")
 
 
 def run(args: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
+    from mrtrscope.cli import streams
+
+    try:
+        code = _run(args)
+        sys.stdout.flush()
+    except (_Unread, BrokenPipeError):  # whoever read the results has seen enough
+        streams.silence(sys.stdout)
+        return 0
+    except OSError as error:
+        where, why = error.filename, error.strerror or str(error)
+        if error is streams.refused:
+            streams.silence(sys.stdout)
+            _tell(f"Error: standard output cannot be written: {why}; what was printed is not whole.")
+        else:
+            _tell(f"Error: {f'{where}: ' if where else ''}{why}.")
+        return click.UsageError.exit_code
+    return code
+
+
+def _tell(text: str) -> None:
+    """What is wrong, on stderr; a name out of a capture acts on no terminal."""
+    from mrtrscope.views.escape import visible
+
+    click.echo(visible(text, "\n"), err=True)
+
+
+def _run(args: Sequence[str] | None) -> int:
     given = list(args) if args is not None else None
     try:
         result: Any = cli.main(args=given, prog_name="mrtrscope", standalone_mode=False)
@@ -108,10 +152,10 @@ def run(args: Sequence[str] | None = None) -> int:
         return error.exit_code
     except click.UsageError as error:
         where = error.ctx.command_path if error.ctx is not None else "mrtrscope"
-        text = _printable(error)
-        click.echo(f"Error: {text}{'' if text[-1:] in '.?' else '.'} See {where} --help.", err=True)
+        text = error.format_message()
+        _tell(f"Error: {text}{'' if text[-1:] in '.?' else '.'} See {where} --help.")
         return error.exit_code
     except click.ClickException as error:
-        click.echo(f"Error: {_printable(error)}", err=True)
-        return error.exit_code
+        _tell(f"Error: {error.format_message()}")
+        return max(error.exit_code, click.UsageError.exit_code)  # 1 means findings
     return result if isinstance(result, int) else 0

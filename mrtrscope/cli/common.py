@@ -173,6 +173,6 @@ def _read_by_somebody() -> Iterator[Callable[[str], object]]:
         yield sys.stdout.write
         sys.stdout.flush()
     except BrokenPipeError:
-        nobody = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nobody, sys.stdout.fileno())
-        os.close(nobody)
+        from mrtrscope.cli.streams import silence
+
+        silence(sys.stdout)

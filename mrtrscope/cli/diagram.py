@@ -15,6 +15,7 @@ import click
 from mrtrscope.cli.common import columns, epilog, opened, say, update_option
 from mrtrscope.cli.newest import id_argument, newest_capture_argument
 from mrtrscope.cli.output import form_of, in_a_folder
+from mrtrscope.cli.streams import refusals
 
 if TYPE_CHECKING:
     from mrtrscope.store.reader import Store
@@ -146,7 +147,8 @@ def _write(pages: Iterator[bytes], form: Format, output: Path | None, raw: bool)
             if n > 1:
                 say(f"Page {n} and what follows need a file: name one with -o.")
                 return
-            sys.stdout.buffer.write(page)
+            with refusals():
+                sys.stdout.buffer.write(page)
             continue
         path = output if n == 1 else output.with_name(f"{output.stem}-{n}{output.suffix}")
         _put(path, page, raw)

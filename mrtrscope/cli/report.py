@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mrtrscope.cli.common import epilog, opened, say, update_option
+from mrtrscope.cli.common import CannotWrite, epilog, opened, say, update_option
 from mrtrscope.cli.newest import newest_capture_argument
 from mrtrscope.cli.output import form_of, in_a_folder
 
@@ -65,7 +65,9 @@ def report(
         except BadChoice as error:
             raise click.UsageError(str(error)) from error
         except OSError as error:
-            raise click.ClickException(f"{error.filename or output}: {error.strerror}") from error
+            if output is None:
+                raise
+            raise CannotWrite(f"{error.filename or output}: {error.strerror}") from error
     if nothing:
         say(nothing)
     if show and output is not None:

@@ -156,13 +156,15 @@ def _whole(store: Store, view: View, terminal: Terminal, raw: bool) -> list[str]
 
 
 def _lines(store: Store) -> None:
-    """No terminal: a line for each operation when it is done, and for each finding when it is there."""
+    """No terminal: a line for each operation when it is done, and for each finding when it is there, while somebody
+    reads them."""
+    from mrtrscope.cli.streams import is_read
     from mrtrscope.views.rows import finding, operations
 
     done: set[str] = set()
     told: set[str] = set()
     first = 1
-    while True:
+    while is_read(sys.stdout):
         store.refresh()
         total = store.count("operations")
         for n in range(first, total + 1):
