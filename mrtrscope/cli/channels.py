@@ -36,7 +36,7 @@ def channels(capture: Path, form: str, raw: bool, no_update: bool) -> None:
         if form == "json":
             print_json("channels", rows, lambda: beside.members(store))
         else:
-            from mrtrscope.views.eras import line
+            from mrtrscope.views.eras import lines
 
-            print_lines(map(line, rows))
+            print_lines(lines(rows))
             print_lines(beside.lines(store))

@@ -51,7 +51,7 @@ def list_(capture: Path, findings: bool, broken: bool, form: str, raw: bool, no_
         else:
             from itertools import chain
 
-            from mrtrscope.views.eras import line
+            from mrtrscope.views.eras import lines
             from mrtrscope.views.hints import Noticed
             from mrtrscope.views.rows import operations
             from mrtrscope.views.talks import Talks
@@ -62,7 +62,7 @@ def list_(capture: Path, findings: bool, broken: bool, form: str, raw: bool, no_
             table = operations(
                 noticed.operations(unsure.seen(talks.seen(rows))), columns(), colours(), nothing
             )
-            eras = ([""], map(line, hide.channels(store.channels()))) if store.count("operations") else ()
+            eras = ([""], lines(hide.channels(store.channels()))) if store.count("operations") else ()
             print_lines(chain(table, *eras, talks.lines(), unsure.lines(), beside.lines(store)))
             if on_terminal():
                 print_lines(noticed.lines(capture, colours()))

@@ -2,11 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from mrtrscope import model
 from mrtrscope.views.escape import visible
 from mrtrscope.views.words import series
 
 TIMES = {1: "", 2: ", twice"}
+PATHS = 8  # of one origin that are named
+
+
+def lines(channels: Iterable[model.Channel]) -> Iterator[str]:
+    """A line for each channel, and one for all addresses of an origin that carried documents or steps of an
+    authorization, but no operation: nobody speaks a revision there."""
+    bare: dict[str, list[str]] = {}
+    for channel in channels:
+        if channel.transport == "http" and not (channel.operations or channel.speaks or channel.tried):
+            origin, slash, path = _cut(channel.name)
+            bare.setdefault(origin, []).append(slash + path)
+        else:
+            yield line(channel)
+    for origin, paths in bare.items():
+        more = [f"{len(paths) - PATHS:,} more"] if len(paths) > PATHS else []
+        yield visible(f"no revision was told at {origin}: {series(paths[:PATHS] + more)}")
+
+
+def _cut(name: str) -> tuple[str, str, str]:
+    """Origin, slash and path of a channel's name."""
+    scheme, colons, rest = name.partition("://")
+    host, slash, path = rest.partition("/")
+    return scheme + colons + host, slash or "/", path
 
 
 def line(channel: model.Channel) -> str:
