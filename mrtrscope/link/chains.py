@@ -24,13 +24,23 @@ def chain(exchange: Exchange, questions: dict[str, Any]) -> Chain:
     now.first = past.first if past else exchange.key
     now.arguments = past.arguments if past else question_digest(exchange.arguments)
     now.answered = dict(past.answered) if past else {}
+    now.unasked = past.unasked if past else []
     if before is not None and past is not None and type(exchange.answers) is dict:
         for key in exchange.answers:
             if key in before.questions:
                 now.answered[key] = past.asked.get(key, "")
+        if strange := [
+            key for key in exchange.answers if key not in before.questions and key not in past.unasked
+        ]:
+            now.unasked = [*past.unasked, *strange][-KEYS:]
     now.asked = _last(({**past.asked} if past else {}) | digests)
     now.answered = _last(now.answered)
-    now.changed = [key for key, text in digests.items() if now.answered.get(key, text) != text]
+    now.reused = past.reused if past else []
+    now.changed = [
+        key for key, text in digests.items() if now.answered.get(key, text) != text and key not in now.reused
+    ]
+    if now.changed:
+        now.reused = [*now.reused, *now.changed][-KEYS:]
     now.kinds = sorted({*(past.kinds if past else ()), *_kinds(questions)})
     now.repeats = now.quick = now.loops = 0
     now.agreed = past.agreed if past else False

@@ -18,12 +18,13 @@ _Parts = tuple[str, bytes, str, str, bytes]
 
 
 class Signed:
-    """The key of a result, and its client."""
+    """The key of a result, its client, and what stands for its questions."""
 
-    __slots__ = ("client", "key")
+    __slots__ = ("asks", "client", "key")
 
-    def __init__(self, key: str, client: Client) -> None:
+    def __init__(self, key: str, asks: str, client: Client) -> None:
         self.key = key
+        self.asks = asks
         self.client = client
 
 
@@ -46,11 +47,13 @@ class Clients:
                 self._names.clear()
             self._names[parts] = name
             self._memory.set(SPACE, digest(name), compact(to_list(client)))
-        return f"{ask.key}\n{name}"
+        words = ask.chain.asked
+        asks = digest(*[f"{key}\n{words.get(key)}" for key in sorted(ask.questions)]).hex()[:16]
+        return f"{ask.key}\n{asks}\n{name}"
 
     def read(self, text: str) -> Signed:
         """What `signed` wrote."""
-        key, _, name = text.rpartition("\n")
+        key, asks, name = text.rsplit("\n", 2)
         client = self._known.get(name)
         if client is None:
             if len(self._known) >= AT_HAND:
@@ -58,7 +61,7 @@ class Clients:
             found = self._memory.get(SPACE, digest(name))
             assert found is not None  # written before its name
             client = self._known[name] = from_list(json.loads(found))
-        return Signed(key, client)
+        return Signed(key, asks, client)
 
 
 def to_list(client: Client) -> list[str]:

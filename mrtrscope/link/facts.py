@@ -86,7 +86,8 @@ class Chain:
     ids        id_text of every request of the chain (the last 256)
     asked      key -> digest of the question last asked under it (at most 256 keys), this result included
     answered   key -> digest of the question that was answered under it
-    changed    keys of this result that were answered before and now ask something else
+    changed    keys of this result that were answered before and ask something else now, for the first time
+    reused     all keys that ever did         unasked   all keys that were answered without being asked (256 of each)
     repeats    how many times in a row the same questions came again after every key was answered acceptably
     quick      how many state-only results in a row were retried within 20 ms
     kinds      methods of all questions so far ("elicitation/create", …)
@@ -97,7 +98,7 @@ class Chain:
 
     __slots__ = (
         "agreed", "answered", "arguments", "asked", "changed", "first", "ids", "kinds", "loops", "quick", "repeats",
-        "rounds",
+        "reused", "rounds", "unasked",
     )  # fmt: skip
 
     rounds: int
@@ -105,6 +106,8 @@ class Chain:
     asked: dict[str, str]
     answered: dict[str, str]
     changed: list[str]
+    reused: list[str]
+    unasked: list[str]
     repeats: int
     quick: int
     kinds: list[str]
@@ -149,6 +152,27 @@ class Ask:
     chain: Chain
 
 
+class Common:
+    """What all results that stand first have in common: certain, whichever of them a retry takes up.
+
+    questions  key -> question, those that each asks in the same words
+    keys       that each asks            asked   that any asks
+    same_id    each goes back to a request with the id of the retry
+    """
+
+    __slots__ = ("asked", "keys", "questions", "same_id")
+
+    questions: dict[str, Any]
+    keys: list[str]
+    asked: list[str]
+    same_id: bool
+
+    @property
+    def whole(self) -> bool:
+        """They all ask the very same."""
+        return len(self.questions) == len(self.keys) == len(self.asked)
+
+
 class Link:
     """How a retry was joined to the result it takes up.
 
@@ -159,15 +183,19 @@ class Link:
     candidates  keys of the answers that stand first (at most 256), `total` how many there are
     differences what a suspect link differs in, and changed arguments of an exact one
     among       of an ambiguous one: the latest candidate, where all are rounds of one operation (that much is certain)
+    common      of an ambiguous one: what all candidates have in common, None where that is not known
     strength    3: state equal (or both have none and keys agree); 2: arguments equal and keys meet, or arguments equal
                 and a state never issued; 1: less. See `chain_and_link` in the rule catalogue.
     """
 
-    __slots__ = ("among", "ask", "candidates", "differences", "evidence", "grade", "strength", "to", "total")
+    __slots__ = (
+        "among", "ask", "candidates", "common", "differences", "evidence", "grade", "strength", "to", "total",
+    )  # fmt: skip
 
     to: str | None
     ask: Ask | None
     among: Ask | None
+    common: Common | None
     grade: str
     evidence: tuple[str, ...]
     candidates: tuple[str, ...]

@@ -20,8 +20,10 @@ from typing import Any
 
 from pydantic_core import PydanticSerializationError, to_json
 
+from mrtrscope.link import untyped
 from mrtrscope.link.canonical import arguments_text, canonical, compact, difference, spelling
 from mrtrscope.link.clients import Clients, Signed, from_list, to_list
+from mrtrscope.link.common import common, never_issued
 from mrtrscope.link.explain import alike, explain
 from mrtrscope.link.facts import (
     AMBIGUOUS,
@@ -183,6 +185,8 @@ class Retries:
         self, exchange: Exchange, where: _Where, keys: dict[str, Any]
     ) -> Link | None:
         """A state that nobody issued: changed on the way, or invented. Arguments have to be equal."""
+        if untyped.taken_up(self._memory, exchange) is not None:
+            return None  # it came in a result that did not say what it is
         asks, total, evidence = self._by_arguments(exchange, where, keys)
         came = exchange.request_state
         meeting = [ask for ask in asks if keys.keys() & ask.questions.keys()] if keys else asks
@@ -240,10 +244,14 @@ class Retries:
         link.candidates = tuple(ask.key for ask in asks)
         link.total = max(total, len(asks))
         link.strength = strength
-        link.among = None
+        link.among = link.common = None
         if len(asks) > 1 or total > CANDIDATES:
             link.grade, link.to, link.ask, link.differences = AMBIGUOUS, None, None, differences
             link.among = self._of_one_operation(asks) if total <= CANDIDATES else None
+            if total <= CANDIDATES and (link.among is not None or "arguments" in evidence):
+                link.common = common(exchange, asks, self.ask)
+                if named:
+                    link.differences = never_issued(asks)
             if link.among is None:
                 self._memory.set(DOUBT, _alike(exchange.request.channel, exchange), str(exchange.t))
             return link

@@ -106,7 +106,8 @@ def _answer(message: Message, ctx: Context) -> bytes | None:
             ctx.version,
             ctx.transport,
         ]
-        return _key([params.get("inputResponses"), exchange.capabilities, rest])
+        common = link.common.questions if link.common is not None else None
+        return _key([common, params.get("inputResponses"), exchange.capabilities, rest])
     same = (ask.method, ask.target) == (exchange.method, exchange.target)
     differs = [difference.what for difference in link.differences]
     state = "requestState" in params
@@ -121,7 +122,7 @@ def either(message: Message, ctx: Context) -> Hashable | None:
             return "asks nothing"
         found, mark = question(message, ctx), b"?"
     else:
-        if message.kind == "request" and ctx.ask is None:
+        if message.kind == "request" and ctx.ask is None and (ctx.link is None or ctx.link.common is None):
             return "answers nothing"
         found, mark = answer(message, ctx), b"!"
     return None if found is None else mark + found
@@ -150,6 +151,9 @@ def reaction(message: Message, ctx: Context) -> bytes | None:
     answers = exchange.answers
     if type(answers) is not dict or (ask is not None and not answers.keys() >= ask.questions.keys()):
         return None  # then the words of the result matter too
+    link = exchange.link
+    if link is not None and link.common is not None and not answers.keys() >= set(link.common.keys):
+        return None
     result = message.result
     kind = result.get("resultType")
     if kind not in ("complete", "input_required") or result.get("isError", False) is not False:
@@ -167,7 +171,10 @@ def ordinary_round(message: Message, ctx: Context) -> Hashable | None:
     state, answers = params.get("requestState", ABSENT), params.get("inputResponses", _NONE)
     if ask is None:
         sound = type(answers) is dict and (type(state) is str or state is ABSENT)
-        return link.grade if sound and _in_doubt(ctx) else None
+        if (common := link.common) is not None:
+            sound = sound and not common.same_id and set(answers) == set(common.keys) == set(common.asked)
+        asks = None if common is None else bool(common.keys)
+        return (link.grade, asks) if sound and _in_doubt(ctx) else None
     chain = ask.chain
     if (
         not _without_doubt(ctx)

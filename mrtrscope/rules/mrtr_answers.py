@@ -103,6 +103,8 @@ def answers_what_it_does_not_declare(retry: Message, ctx: Context) -> Iterator[F
         if needed not in exchange.capabilities:
             before = ctx.ask is not None and needed in (ctx.ask.capabilities or {})
             when = "the request before it did declare it" if before else "nor did the request before it"
+            if ctx.ask is None:
+                when = "whichever request before it this one takes up"
             yield ctx.finding(
                 retry,
                 saw=sorted(exchange.capabilities),

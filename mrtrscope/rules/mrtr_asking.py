@@ -256,7 +256,7 @@ def key_means_something_else_now(answer: Message, ctx: Context) -> Iterator[Find
 
     Why it matters: a client that keeps answers by key gives the old answer to the new question.
     Cannot tell: whether the text changed because the answer was refused ("try again") or because the question did;
-    nothing forbids it, so it is only noted.
+    nothing forbids it, so it is only noted, once for a key of an operation.
     """
     if ctx.exchange is None or ctx.exchange.ask is None or ctx.ask is None:
         return

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from mrtrscope.link.facts import LOST, Ask, Operation
+from mrtrscope.link.facts import LOST, Operation
 from mrtrscope.rules import said
 from mrtrscope.rules.answers import faults_of, kind_known, refused, wrapped
 from mrtrscope.rules.context import Context, Finding
-from mrtrscope.rules.questions import ELICITATION, Answer, answered, elicitation_mode, taken_up
+from mrtrscope.rules.questions import ELICITATION, Answer, Due, answered, asked_of, elicitation_mode
 from mrtrscope.rules.registry import MUST, RETRY_ANSWERED, SERVER, SETTLED, SHOULD, rule
 from mrtrscope.wire.events import ABSENT, Message
 
@@ -46,10 +46,10 @@ def refuses_a_missing_answer(answer: Message, ctx: Context) -> Iterator[Finding]
     Cannot tell: whether the answer was needed; a result means that it was not. A refusal for the state, a header, the
     version or a capability is right, and may coincide with a missing key.
     """
-    ask = taken_up(ctx)
-    if ask is None or _state_differs(ctx):
+    due = asked_of(ctx)
+    if due is None or _state_differs(ctx):
         return
-    missing = [key for key in ask.questions if key not in _answers(ctx)]
+    missing = [key for key in due.keys if key not in _answers(ctx)]
     if not missing:
         return
     ctx.tested()
@@ -63,7 +63,7 @@ def refuses_a_missing_answer(answer: Message, ctx: Context) -> Iterator[Finding]
             answer,
             saw=said.words(answer),
             expected="another input_required result",
-            also=[ctx.exchange.request if ctx.exchange is not None else None, ask.key],
+            also=[ctx.exchange.request if ctx.exchange is not None else None, *due.also],
             text=f"probably refused because of missing answers ({_named(missing)}) instead of asking again",
         )
 
@@ -84,11 +84,11 @@ def refuses_an_extra_answer(answer: Message, ctx: Context) -> Iterator[Finding]:
     Cannot tell: a refusal that something else explains: a header, the version, a capability, the state, an answer
     that is none.
     """
-    ask = taken_up(ctx)
-    if ask is None:
+    due = asked_of(ctx)
+    if due is None:
         return
-    extra = [key for key in _answers(ctx) if key not in ask.questions]
-    if not extra or _state_differs(ctx) or not _all_sound(ask, ctx):
+    extra = [key for key in _answers(ctx) if key not in due.asked]
+    if not extra or _state_differs(ctx) or not _all_sound(due, ctx):
         return
     ctx.tested()
     if answer.kind != "error" or said.code(answer) in said.EXPLAINED_CODES or said.about_the_state(answer):
@@ -119,8 +119,8 @@ def takes_a_malformed_answer(answer: Message, ctx: Context) -> Iterator[Finding]
     Why it matters: the server acts on something nobody said; an error or the same question again would be right.
     Cannot tell: whether the malformed answer was needed at all.
     """
-    ask = taken_up(ctx)
-    if ask is None or ctx.exchange is None or not ask.questions:
+    due = asked_of(ctx)
+    if due is None or ctx.exchange is None or not due.keys:
         return
     whole = ctx.exchange.answers
     wrong = [a.question.key for a in _answered(ctx) if faults_of(a)]
@@ -128,7 +128,7 @@ def takes_a_malformed_answer(answer: Message, ctx: Context) -> Iterator[Finding]
         return
     ctx.tested()
     if said.complete(answer):
-        sure = "" if type(whole) is not dict or len(wrong) == len(ask.questions) else "probably "
+        sure = "" if type(whole) is not dict or len(wrong) == len(due.keys) else "probably "
         what = f"the answers for {_named(wrong)} are" if wrong else "inputResponses is"
         yield ctx.finding(
             answer,
@@ -152,21 +152,16 @@ def refuses_a_bare_answer(answer: Message, ctx: Context) -> Iterator[Finding]:
     a page that was not filled in may be refused for what they say, so the error has to speak as of a form; a refusal
     that speaks of the state is none of the shape.
     """
-    ask = taken_up(ctx)
-    if (
-        ask is None
-        or not ask.questions
-        or _state_differs(ctx)
-        or _answers(ctx).keys() != ask.questions.keys()
-    ):
+    due = asked_of(ctx)
+    if due is None or not due.keys or _state_differs(ctx) or _answers(ctx).keys() != set(due.keys):
         return
-    if not _all_sound(ask, ctx):
+    if not _all_sound(due, ctx):
         return
     ctx.tested()
     if said.code(answer) not in (-32600, -32602):
         return
     text = said.words(answer)
-    named = _ABOUT_ANSWERS.search(text) or any(_names(text, key) for key in ask.questions)
+    named = _ABOUT_ANSWERS.search(text) or any(_names(text, key) for key in due.keys)
     asks_for_more = _MORE_THAN_DUE.search(text) is not None
     may_be_meant = said.about_the_state(answer) or any(map(_may_be_refused, _answered(ctx)))
     if named and (asks_for_more or (not may_be_meant and _SHAPE.search(text))):
@@ -249,10 +244,10 @@ def _state_differs(ctx: Context) -> bool:
     return ctx.link is None or any(d.what.startswith("state-") for d in ctx.link.differences)
 
 
-def _all_sound(ask: Ask, ctx: Context) -> bool:
+def _all_sound(due: Due, ctx: Context) -> bool:
     """Every question has an answer of its kind."""
     sound = [a for a in _answered(ctx) if not faults_of(a) and not wrapped(a.value)]
-    return len(sound) == len(ask.questions)
+    return due.whole and len(sound) == len(due.keys)
 
 
 def _may_be_refused(answer: Answer) -> bool:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from mrtrscope.link import untyped
 from mrtrscope.link.chains import question_digest
 from mrtrscope.link.facts import EXACT, MRTR_METHODS, Difference
 from mrtrscope.rules.context import Context, Finding
-from mrtrscope.rules.questions import ROOTS, SAMPLING, pointer, taken_up
+from mrtrscope.rules.questions import ROOTS, SAMPLING, SHOWN, asked_of, pointer, taken_up
 from mrtrscope.rules.registry import ADVISORY, CLIENT, MUST, MUST_NOT, RETRY, SHOULD, rule
 from mrtrscope.wire.events import ABSENT, Message
 
@@ -16,7 +17,6 @@ ITEM = PAGE + "#client-requirements-basic-workflow item "
 SCHEMA = "schema/2026-07-28/schema.ts "
 
 FROM_CLIENT = ("c2s",)
-SHOWN = 8  # of several results that agree, and of keys, so many are named
 
 
 @rule("mrtr/state-echoed-verbatim", level=MUST, fault=CLIENT, on=RETRY, dirs=FROM_CLIENT,
@@ -26,7 +26,8 @@ def state_did_not_come_back(retry: Message, ctx: Context) -> Iterator[Finding]:
 
     Why it matters: the state is all the server has to go on; a changed one is refused, a lost one begins anew, the
     one of an older round repeats a step.
-    Cannot tell: which result is meant when several stand first, unless a state was dropped that each of them had.
+    Cannot tell: which result is meant when several stand first, unless each of them had a state, and none came back
+    or one that nobody issued.
     Other JSON escapes of the same string are equal. The retry that repeats an earlier one, after its answer was lost,
     rightly carries the state of that round. After a result without questions a retry that dropped the state looks like
     a fresh call.
@@ -57,16 +58,16 @@ def state_out_of_nowhere(retry: Message, ctx: Context) -> Iterator[Finding]:
     Why it matters: nearly always the state of an earlier round was carried on, and the server goes back to it.
     Cannot tell: a retry that answers that earlier round once more is a replay, not an invention.
     """
-    ask = taken_up(ctx)
-    if ask is None or ask.state is not ABSENT:
+    ask, found = taken_up(ctx), _differences(ctx, "state-invented")
+    if ctx.link is None or (ask is None and not found) or (ask is not None and ask.state is not ABSENT):
         return
     ctx.tested()
-    for difference in _differences(ctx, "state-invented"):
+    for difference in found:
         yield ctx.finding(
             retry,
             saw=difference.text,
             expected="no requestState",
-            also=[ask.key],
+            also=ctx.link.candidates[:SHOWN],
             path="/params/requestState",
         )
 
@@ -107,17 +108,19 @@ def retry_under_an_old_id(retry: Message, ctx: Context) -> Iterator[Finding]:
     """The retry has the id of a request it retries.
 
     Why it matters: the retry is a request of its own; under an old id its answer cannot be told from the old one.
-    Cannot tell: 1 and "1" are different ids. Other clients may use the same ones; only this chain counts.
+    Cannot tell: 1 and "1" are different ids. Other clients may use the same ones; only this chain counts, or all of
+    those that it may belong to.
     """
-    ask = taken_up(ctx)
-    if ask is None or retry.id_text is None:
+    ask, link = taken_up(ctx), ctx.link
+    common = link.common if link is not None else None
+    if (ask is None and common is None) or link is None or retry.id_text is None:
         return
     ctx.tested()
-    if retry.id_text in ask.chain.ids:
+    if retry.id_text in ask.chain.ids if ask is not None else common is not None and common.same_id:
         yield ctx.finding(
             retry,
             saw=retry.id,
-            also=[ask.exchange],
+            also=link.candidates[:SHOWN] if ask is None else [ask.exchange],
             path="/id",
             text=f"the retry has the id {retry.id_text} of a request that it retries",
         )
@@ -137,16 +140,18 @@ def question_left_unanswered(retry: Message, ctx: Context) -> Iterator[Finding]:
 
     Why it matters: the server asks again at best; refusing has a shape of its own for elicitations (decline, cancel),
     and for sampling and roots the way to refuse is not to retry.
-    Cannot tell: each round is held to its own questions; not retrying at all is always allowed.
+    Cannot tell: each round is held to its own questions; not retrying at all is always allowed. Where a retry fits
+    several results alike, only what each of them asks counts.
     """
-    ask = taken_up(ctx)
+    due = asked_of(ctx)
     answers = retry.params.get("inputResponses", {})
-    if ask is None or not ask.questions or type(answers) is not dict:
+    if due is None or not due.keys or type(answers) is not dict:
         return
     ctx.tested()
-    for key, question in ask.questions.items():
+    for key in due.keys:
         if key in answers:
             continue
+        question = due.questions.get(key)
         method = question.get("method") if type(question) is dict else None
         hint = (
             "; a client that does not want to answer it does not retry" if method in (SAMPLING, ROOTS) else ""
@@ -154,8 +159,8 @@ def question_left_unanswered(retry: Message, ctx: Context) -> Iterator[Finding]:
         yield ctx.finding(
             retry,
             saw=sorted(answers)[:SHOWN],
-            expected=sorted(ask.questions)[:SHOWN],
-            also=[ask.key],
+            expected=sorted(due.keys)[:SHOWN],
+            also=due.also,
             path=pointer("params", "inputResponses", key),
             text=f"no answer for the key {key!r} ({method or 'no method'}){hint}",
         )
@@ -166,21 +171,22 @@ def question_left_unanswered(retry: Message, ctx: Context) -> Iterator[Finding]:
 def answer_nobody_asked_for(retry: Message, ctx: Context) -> Iterator[Finding]:
     """inputResponses has a key that nobody asked for.
 
-    Why it matters: the server ignores it; usually the key is misspelt, or answers of earlier rounds pile up.
+    Why it matters: the server ignores it; usually the key is misspelt, or answers of earlier rounds pile up. Noted once
+    for a key of an operation.
     """
-    ask = taken_up(ctx)
+    ask, due = taken_up(ctx), asked_of(ctx)
     answers = retry.params.get("inputResponses")
-    if ask is None or type(answers) is not dict:
+    if due is None or type(answers) is not dict:
         return
     ctx.tested()
     for key in answers:
-        if key not in ask.questions:
-            earlier = key in ask.chain.asked
+        if key not in due.asked and (ask is None or key not in ask.chain.unasked):
+            earlier = ask is not None and key in ask.chain.asked
             yield ctx.finding(
                 retry,
                 saw=key,
-                expected=sorted(ask.questions)[:SHOWN],
-                also=[ask.key],
+                expected=sorted(due.asked)[:SHOWN],
+                also=due.also,
                 path=pointer("params", "inputResponses", key),
                 text=f"the key {key!r} was asked in an earlier round"
                 if earlier
@@ -273,10 +279,14 @@ def retry_of_nothing(request: Message, ctx: Context) -> Iterator[Finding]:
     """A request has answers or a state, but no recorded result asked for them.
 
     Why it matters: either the round trip began before the capture, or the client remembers answers across calls.
-    Cannot tell: which of the two, so it is only noted.
+    Cannot tell: which of the two, so it is only noted. A result without resultType that asked is
+    result/absent-result-type-means-complete.
     """
     ctx.tested()
-    if ctx.link is None and (ctx.exchange is None or ctx.exchange.stranger is None):
+    exchange = ctx.exchange
+    if ctx.link is not None or exchange is None:
+        return
+    if exchange.stranger is None and untyped.taken_up(ctx.memory, exchange) is None:
         found = [name for name in ("inputResponses", "requestState") if name in request.params]
         whole = " although the recording has this process from its start" if request.peer.whole else ""
         yield ctx.finding(

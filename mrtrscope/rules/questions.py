@@ -8,9 +8,10 @@ roots are the same for both: they are declared with `on=QUESTION` or `on=ANSWER`
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
-from mrtrscope.link.facts import Ask, Exchange
+from mrtrscope.link.facts import Ask, Common, Exchange
 from mrtrscope.rules.context import Context
 from mrtrscope.rules.registry import ASKED, REQUEST, RESULT, RETRY
 from mrtrscope.wire.events import Message
@@ -20,6 +21,7 @@ CAPABILITY = {ELICITATION: "elicitation", SAMPLING: "sampling", ROOTS: "roots"}
 
 QUESTION = (ASKED, REQUEST)  # with dirs={"s2c"}
 ANSWER = (RETRY, RESULT)  # with dirs={"c2s"}
+SHOWN = 8  # of several results that agree so many are named
 
 
 class Question:
@@ -97,10 +99,10 @@ def _answers(message: Message, ctx: Context) -> list[Answer]:
     if message.dir != "c2s":
         return []
     if message.kind == "request":
-        ask, responses = taken_up(ctx), message.params.get("inputResponses")
-        if ask is None or type(responses) is not dict:
+        due, responses = asked_of(ctx), message.params.get("inputResponses")
+        if due is None or type(responses) is not dict:
             return []
-        return [Answer(q, responses[q.key]) for q in _entries(ask.questions) if q.key in responses]
+        return [Answer(q, responses[q.key]) for q in _entries(due.questions) if q.key in responses]
     if ctx.exchange is not None and ctx.exchange.dir == "s2c" and not _put_off(message, ctx.exchange):
         return [Answer(Question(None, ctx.exchange.request.body), message.body.get("result"))]
     return []
@@ -120,6 +122,38 @@ def taken_up(ctx: Context) -> Ask | None:
     if ask is None or exchange is None or (ask.method, ask.target) != (exchange.method, exchange.target):
         return None
     return ask
+
+
+class Due:
+    """What a retry has to answer, as far as that is certain.
+
+    questions  key -> question, whose words are certain      keys   certainly asked      asked   perhaps asked
+    whole      all three are the same                        also   keys of the results that ask
+    """
+
+    __slots__ = ("also", "asked", "keys", "questions", "whole")
+
+    def __init__(self, of: Ask | Common, also: tuple[str, ...]) -> None:
+        self.questions = of.questions
+        self.also = also
+        self.keys: Collection[str]
+        self.asked: Collection[str]
+        if isinstance(of, Common):
+            self.keys, self.asked, self.whole = of.keys, of.asked, of.whole
+        else:
+            self.keys = self.asked = of.questions
+            self.whole = True
+
+
+def asked_of(ctx: Context) -> Due | None:
+    """What a retry was asked: of the result that it takes up, or what all have in common of which it takes up one."""
+    ask = taken_up(ctx)
+    if ask is not None:
+        return Due(ask, (ask.key,))
+    link = ctx.link
+    if link is None or link.common is None:
+        return None
+    return Due(link.common, link.candidates[:SHOWN])
 
 
 def _entries(questions: Any) -> list[Question]:

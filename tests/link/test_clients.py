@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mrtrscope.link import clients
 from mrtrscope.link.canonical import canonical
 from mrtrscope.link.clients import Clients
-from mrtrscope.link.facts import Ask, Client
+from mrtrscope.link.facts import Ask, Chain, Client
 from mrtrscope.link.memory import DictMemory, digest
 
 PARTS = st.lists(st.text(alphabet="ab.:\0 1é\ud800", max_size=4), min_size=1, max_size=4)
@@ -19,7 +19,8 @@ PARTS = st.lists(st.text(alphabet="ab.:\0 1é\ud800", max_size=4), min_size=1, m
 
 def ask(key: str, client: Client) -> Ask:
     found = Ask()
-    found.key, found.client = key, client
+    found.key, found.client, found.questions, found.chain = key, client, {}, Chain()
+    found.chain.asked = {}
     return found
 
 
