@@ -144,6 +144,15 @@ class Store(Base):
         found.nested, found.hops = self._inside("within", id).get(id, []), self._inside("hop", id).get(id, [])
         return found
 
+    def introductions(self) -> Iterator[tuple[str, tuple[int, str, str | None, str]]]:
+        """Where somebody said who he is, in order of time: channel, (operation's number, request, answer, client)."""
+        for channel, op, request, answer, client in self._rows(
+            "select o.channel, o.op, q.m, a.m, q.client from operations o join messages q on q.id = o.id"
+            " join exchanges x on x.request = o.id left join messages a on a.id = x.answer"
+            " where o.method in ('initialize', 'server/discover') order by o.op"
+        ):
+            yield self._channels[channel], (op, f"m{request}", named("m", answer), self._clients[client])
+
     def _inside(self, column: str, id: int | None = None) -> dict[int, list[str]]:
         """Operations by the one that they were asked in, or are hops of: of all, or of one."""
         which, values = ("is not null", ()) if id is None else ("= ?", (id,))

@@ -297,12 +297,12 @@ class _Builder:
     def _participants(self) -> list[Participant]:
         detail = self.detail
         found = [Participant(side, side) for side in SIDES if side in self.behind.sides]
-        found.append(Participant("client", "client", visible(detail.client)))
+        found.append(Participant("client", "client", visible(self.redact.text(detail.client))))
         channels = [detail.channel, *(hop.channel for hop in detail.hops[:-1])]
         for n, channel in enumerate(channels if detail.hops else [], 1):
             found.append(Participant(f"gateway{n}", "gateway", visible(channel)))
-        server = detail.hops[-1].server if detail.hops else detail.server
-        return [*found, Participant("server", "server", visible(server))]
+        server = detail.hops[-1].server or detail.hops[-1].channel if detail.hops else detail.server
+        return [*found, Participant("server", "server", visible(self.redact.text(server)))]
 
     def _mark(self, n: int, finding: FindingDetail, index: dict[str, int]) -> Mark:
         places = [index.get(self.place.get(name, "")) for name in (finding.at, *finding.also)]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from mrtrscope.link.facts import A2A, META_CLIENT_INFO
+from mrtrscope.link.facts import A2A
 from mrtrscope.store.bodies import fetch
 from mrtrscope.store.reader import Store
 from mrtrscope.views import parts
+from mrtrscope.views.peers import Peers
 from mrtrscope.views.scene import FindingDetail, LinkDetail, OperationDetail, RoundDetail, Said
 from mrtrscope.wire.events import Event, Message
 
@@ -41,14 +42,14 @@ type Whole = tuple[OperationDetail, model.Operation, dict[str, model.Message], d
 def whole(store: Store, operations: Iterable[model.Operation]) -> Iterator[Whole]:
     """The same, each with its row, the rows of its messages, and the messages themselves, by number."""
     batch: list[_Family] = []
-    size = 0
+    size, peers = 0, Peers(store)
     for operation in operations:
         batch.append(_Family(store, operation))
         size += batch[-1].size
         if size > _BATCH or len(batch) >= _MOST:
-            yield from _details(store, batch)
+            yield from _details(store, batch, peers)
             batch, size = [], 0
-    yield from _details(store, batch)
+    yield from _details(store, batch, peers)
 
 
 class _Family:
@@ -69,6 +70,12 @@ class _Family:
         for one in self.nested + self.hops:
             yield from one.messages()
 
+    def all(self) -> Iterator[_Family]:
+        """Itself, and all that is drawn with it."""
+        yield self
+        for one in self.nested + self.hops:
+            yield from one.all()
+
     def findings(self, store: Store) -> Iterator[model.Finding]:
         """What is found in all that is drawn."""
         if self.operation.findings:
@@ -81,17 +88,18 @@ def _found(store: Store, names: list[str]) -> Iterator[model.Operation]:
     return (found for name in names[:_INNER] if (found := store.operation(name)) is not None)
 
 
-def _details(store: Store, batch: list[_Family]) -> Iterator[Whole]:
+def _details(store: Store, batch: list[_Family], peers: Peers) -> Iterator[Whole]:
     texts = fetch(store, (m for one in batch for m in one.messages()))
+    peers.look(inner.operation for one in batch for inner in one.all())
     for one in batch:
-        yield _detail(store, one, texts), one.operation, one.rows, texts
+        yield _detail(store, one, texts, peers), one.operation, one.rows, texts
 
 
-def _detail(store: Store, family: _Family, texts: dict[str, Event]) -> OperationDetail:
+def _detail(store: Store, family: _Family, texts: dict[str, Event], peers: Peers) -> OperationDetail:
     operation, rows = family.operation, family.rows
     said = {m: _said(row, texts.get(m)) for m, row in rows.items()}
     rounds = [_round(store, one, rows, said) for one in operation.rounds if one.request in said]
-    first = said.get(operation.rounds[0].request) if operation.rounds else None
+    client, server = peers.names(operation, texts)
     if operation.kind == A2A:
         parts.of_agent(rounds)
     inner, taken = _inner(family, said, rounds), set[str]()
@@ -100,7 +108,7 @@ def _detail(store: Store, family: _Family, texts: dict[str, Event]) -> Operation
             one.request for one in operation.rounds
         }
     for one in family.nested:
-        inner += _detail(store, one, texts).rounds
+        inner += _detail(store, one, texts, peers).rounds
     return OperationDetail(
         id=operation.id, kind=operation.kind, channel=operation.channel, method=operation.method,
         target=operation.target, outcome=operation.outcome, t=operation.t, server_time=operation.times.server,
@@ -110,8 +118,8 @@ def _detail(store: Store, family: _Family, texts: dict[str, Event]) -> Operation
             if m in said and not _on_a_stream(rows[m], operation) and rows[m].exchange not in taken
         ],
         findings=[_finding(found) for found in sorted(family.findings(store), key=lambda found: found.t)],
-        client=_client(first), server=_server(said), era=operation.rounds[0].era if operation.rounds else "",
-        hops=[_detail(store, one, texts) for one in family.hops], inner=inner, end=store.end(),
+        client=client, server=server, era=operation.rounds[0].era if operation.rounds else "",
+        hops=[_detail(store, one, texts, peers) for one in family.hops], inner=inner, end=store.end(),
     )  # fmt: skip
 
 
@@ -164,30 +172,3 @@ def _finding(found: model.Finding) -> FindingDetail:
         found.rule, found.level, found.party, found.at, found.text, found.also, found.saw, found.expected,
         found.rule_source, found.keyword, found.path,
     )  # fmt: skip
-
-
-def _client(first: Said | None) -> str:
-    """What the client calls itself in its first request."""
-    meta = first.member("params").get("_meta") if first is not None else None
-    info = meta.get(META_CLIENT_INFO) if isinstance(meta, dict) else None
-    return _name(info)
-
-
-def _server(said: dict[str, Said]) -> str:
-    """What the server calls itself in one of its answers."""
-    for one in said.values():
-        meta = one.member("result").get("_meta")
-        info = meta.get(SERVER_INFO) if isinstance(meta, dict) else None
-        if name := _name(info):
-            return name
-    return ""
-
-
-SERVER_INFO = META_CLIENT_INFO.replace("clientInfo", "serverInfo")
-
-
-def _name(info: Any) -> str:
-    if not isinstance(info, dict) or not isinstance(info.get("name"), str):
-        return ""
-    version = info.get("version")
-    return f"{info['name']} {version}" if isinstance(version, str) else str(info["name"])

@@ -12,6 +12,7 @@ from mrtrscope.views.scene import Participant, Row, Scene, Span
 from mrtrscope.views.shapes import Box, Group, Page, Path, Text
 
 _HEAD = 46.0  # height of a participant's box
+_HALF, _WIDEST = 74.0, 90.0  # half its width, least and most
 
 
 def draw(scene: Scene, *, width: float | None = None, page_height: float = layout.PAGE_HEIGHT) -> list[Page]:
@@ -92,7 +93,8 @@ class _Page:
             group.items.append(Path([(x, y), (x, bottom)], "line", 1.4))
 
     def _head(self, who: Participant, top: float) -> None:
-        x, half = self.cols.x[who.id], 74.0
+        x = self.cols.x[who.id]
+        half = max(_HALF, min(_WIDEST, metrics.width(who.name, SMALL) / 2 + 8))
         group = self._group(f"who-{who.id}", seen=f"{who.side}: {who.name}" if who.name else who.side)
         area = (x - half + 4, x + half - 4)
         behind = who.side in ("user", "model", "files")

@@ -29,6 +29,8 @@ def request(round_: RoundDetail, redact: Redactor, unfold: bool) -> Words:
         return label, lines, "request"
     if round_.link is not None or "requestState" in params or "inputResponses" in params:
         return label, [_carried(params)], "request"
+    if said.method == "initialize" and isinstance(offered := params.get("protocolVersion"), str):
+        return label, [Line("hint", f"offers {questions.short(offered, 40)}")], "request"
     arguments = params.get("arguments")
     return label, questions.members(arguments, redact, unfold) if arguments else [], "request"
 
@@ -86,7 +88,7 @@ def _content(result: dict[str, Any], redact: Redactor) -> list[Line]:
     """What a final result brings, in a line or two."""
     content = result.get("content", result.get("messages", result.get("contents")))
     items = content if isinstance(content, list) else []
-    lines = []
+    lines = [] if content is not None else _listing(result, redact)
     for item in items[:1]:
         inner = item.get("content", item) if isinstance(item, dict) else item
         if isinstance(inner, dict) and isinstance(inner.get("text"), str):
@@ -97,6 +99,36 @@ def _content(result: dict[str, Any], redact: Redactor) -> list[Line]:
     if len(items) > 1:
         lines.append(Line("more", f"and {count(len(items) - 1, 'more item')}"))
     return lines
+
+
+_LISTS = {
+    "tools": "tool", "resources": "resource", "resourceTemplates": "template", "prompts": "prompt", "roots": "root",
+    "values": "value",
+}  # fmt: skip
+
+
+def _listing(result: dict[str, Any], redact: Redactor) -> list[Line]:
+    """What a result lists: how many of what, and the first names; of a greeting the revisions."""
+    revision = result.get("protocolVersion", result.get("supportedVersions"))
+    if isinstance(revision, str):
+        return [Line("hint", f"agrees on {questions.short(revision, 40)}")]
+    if isinstance(revision, list) and revision:
+        return [Line("hint", f"speaks {questions.short(', '.join(map(str, revision[:_KEYS])), 120)}")]
+    completion = result.get("completion")
+    for holder in (result, completion if isinstance(completion, dict) else {}):
+        for key, one in _LISTS.items():
+            items = holder.get(key)
+            if isinstance(items, list):
+                names = [
+                    item.get("name", item.get("uri", "?")) if isinstance(item, dict) else item
+                    for item in items
+                ]
+                told = [questions.short(redact.value(name), 60) for name in names[:_KEYS]]
+                more = f" and {len(items) - _KEYS:,} more" if len(items) > _KEYS else ""
+                return [
+                    Line("hint", f"{count(len(items), one)}{': ' if told else ''}{', '.join(told)}{more}")
+                ]
+    return []
 
 
 def note(said: Said, redact: Redactor) -> Words:
