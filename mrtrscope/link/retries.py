@@ -8,21 +8,21 @@ first the link is `ambiguous`: all are listed and none is chosen; the operation 
 (a server that asks the same again, or hands out the same state while the client waits).
 
 A request that carries no state, or one that was never issued, needs equal arguments to be taken for a retry at all
-(strength 2 in the catalogue's `chain_and_link`); the difference is then named, and the link is `suspect`.
+(strength 2 in the catalogue's `chain_and_link`); the difference is then named, and the link is `suspect`. One with
+empty answers and no state takes up a result that asked for nothing, and is what a client makes of `inputRequests: {}`;
+after a result with questions it may as well be a fresh call of a client that always writes the member.
 """
 
 from __future__ import annotations
 
-import json
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from pydantic_core import PydanticSerializationError, to_json
-
 from mrtrscope.link import untyped
-from mrtrscope.link.canonical import arguments_text, canonical, compact, difference, spelling
-from mrtrscope.link.clients import Clients, Signed, from_list, to_list
+from mrtrscope.link.asks import dump, load
+from mrtrscope.link.canonical import arguments_text, canonical, difference, spelling
+from mrtrscope.link.clients import Clients, Signed
 from mrtrscope.link.common import common, never_issued
 from mrtrscope.link.explain import alike, explain
 from mrtrscope.link.facts import (
@@ -31,7 +31,6 @@ from mrtrscope.link.facts import (
     INFERRED,
     SUSPECT,
     Ask,
-    Chain,
     Client,
     Difference,
     Exchange,
@@ -77,7 +76,8 @@ class Retries:
         self._memory.add(ARGS, where.key(ARGS), ask.key)
         if ask.state is not ABSENT:
             self._memory.add(ISSUED, where.key(ISSUED), ask.key)
-        self._memory.add(STATE_KEYS_ARGS, where.key(STATE_KEYS_ARGS), self._clients.signed(ask))
+        if not _asked_nothing_of_nothing(request, ask):
+            self._memory.add(STATE_KEYS_ARGS, where.key(STATE_KEYS_ARGS), self._clients.signed(ask))
 
     def ask(self, key: str) -> Ask | None:
         """The ask whose answer message has this key."""
@@ -155,11 +155,13 @@ class Retries:
 
     def _without_state(self, exchange: Exchange, where: _Where, keys: dict[str, Any]) -> Link | None:
         """No state came: either none was issued, or it was dropped. Arguments have to be equal."""
-        if not keys:
+        if not keys and type(exchange.answers) is not dict:
             return None
         equal, total = self._find_equal(exchange, where)
         if equal:
             return self._choose(exchange, equal, total, ("no-state", "keys", "arguments"), INFERRED, 2)
+        if not keys:
+            return None  # answers to nothing are a retry only where nothing was asked
         asks, total, evidence = self._by_arguments(exchange, where, keys)
         asks = [ask for ask in asks if keys.keys() & ask.questions.keys()]
         stateless = [ask for ask in asks if ask.state is ABSENT or ask.state is None]  # null is no state
@@ -283,6 +285,12 @@ class Retries:
         return latest
 
 
+def _asked_nothing_of_nothing(request: Message, ask: Ask) -> bool:
+    """No questions and no state, in answer to a call with empty answers: the next such call may be as fresh as this."""
+    fresh = ask.chain.rounds == 1 and request.params.get("inputResponses") == {}
+    return fresh and not ask.questions and ask.state is ABSENT
+
+
 def _counted(asks: Sequence[Ask | Signed], total: int) -> int:
     """How many stand first: those at hand, unless the file holds more than were looked at."""
     return len(asks) if total <= CANDIDATES else total
@@ -361,37 +369,3 @@ def _state_text(state: Any) -> str:
     if type(state) is str:
         return "s" + state
     return NO_STATE if state is ABSENT else "j" + canonical(state)
-
-
-# -- the form in which an ask outlives the process
-
-
-def dump(ask: Ask) -> str:
-    """JSON text of an ask, for `Memory`."""
-    fields = {name: getattr(ask, name) for name in _PLAIN}
-    fields["chain"] = {name: getattr(ask.chain, name) for name in _CHAIN}
-    fields["client"] = to_list(ask.client)
-    if ask.state is not ABSENT:
-        fields["state"] = ask.state
-    try:
-        return to_json(fields).decode()
-    except (PydanticSerializationError, ValueError):  # lone surrogates
-        return compact(fields)
-
-
-_PLAIN = tuple(name for name in Ask.__slots__ if name not in ("chain", "client", "state"))
-_CHAIN = Chain.__slots__
-
-
-def load(text: str) -> Ask:
-    """The ask that `dump` wrote."""
-    fields = json.loads(text)
-    ask = Ask()
-    for name in _PLAIN:
-        setattr(ask, name, fields[name])
-    ask.state = fields.get("state", ABSENT)
-    ask.client = from_list(fields["client"])
-    ask.chain = Chain()
-    for name in _CHAIN:
-        setattr(ask.chain, name, fields["chain"][name])
-    return ask

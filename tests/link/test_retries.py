@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mrtrscope.link.asks import dump, load
 from mrtrscope.link.canonical import canonical
 from mrtrscope.link.facts import AMBIGUOUS, EXACT, INFERRED, SUSPECT, Ask
-from mrtrscope.link.retries import dump, load
 from mrtrscope.wire.events import ABSENT
 
 from .world import World, accept, link_of
@@ -344,3 +344,39 @@ def test_no_retry_however_odd_raises_or_links_to_another_target_as_sure(
     link = w.call(99, retry["name"], retry["arguments"], state=state, answers=answers).link
     if link is not None and link.ask is not None and link.grade in (EXACT, INFERRED):
         assert link.ask.target == retry["name"]
+
+
+def test_empty_answers_take_up_a_result_that_asked_for_nothing() -> None:
+    """`inputRequests: {}` without a state is lawful, and these are its answers; each round of a wait is one more."""
+    w = World()
+    first = w.call(1, arguments={"a": 1})
+    asked = w.ask(1, questions={})
+    retry = w.call(2, arguments={"a": 1}, answers={})
+    assert (link_of(retry).to, link_of(retry).grade) == (asked.key, INFERRED)
+    w.ask(2, questions={})
+    again = w.call(3, arguments={"a": 1}, answers={})
+    assert again.operation is first.operation
+    assert w.call(4, arguments={"a": 2}, answers={}).link is None
+
+
+def test_empty_answers_take_up_no_questions() -> None:
+    """A client that writes the member into every call is not told from one that left out all answers."""
+    w = World()
+    w.call(1)
+    w.ask(1, "ok")
+    assert w.call(2, answers={}).link is None
+
+
+def test_empty_answers_of_a_client_that_always_writes_them_say_nothing() -> None:
+    w = World()
+    w.call(1, answers={})
+    w.ask(1, questions={})
+    assert w.call(2, answers={}).link is None
+
+
+@pytest.mark.parametrize("answers", [None, 0, [], ""])
+def test_what_is_no_map_of_answers_takes_up_nothing(answers: Any) -> None:
+    w = World()
+    w.call(1)
+    w.ask(1, questions={})
+    assert w.call(2, answers=answers).link is None
