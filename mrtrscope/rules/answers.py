@@ -1,16 +1,17 @@
 """Whether a value is an answer of the kind that a question asks for, by the schema of the revision.
 
-The shapes come from `mcp-types`, through its public `methods`; it is imported with the first answer, since
-that costs a third of a second. A union would take a roots list for an elicitation's answer, so the kind is
-chosen by the question. Contents of an elicitation and details of content blocks have rules of their own.
+The shapes come from `mcp-types`, through its public `methods`. Importing it costs a third of a second, which only an
+answer pays that is out of the ordinary (see `ordinary`). A union would take a roots list for an elicitation's answer,
+so the kind is chosen by the question. Contents of an elicitation and details of content blocks have rules of their own.
 """
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import Any
 
-from mrtrscope.rules.questions import CAPABILITY, ELICITATION, Answer
+from mrtrscope.rules.questions import CAPABILITY, ELICITATION, ROOTS, SAMPLING, Answer
 
 # 2026-07-28 has no messages for these results; the objects inside inputResponses kept the older shape.
 _SHAPES_OF = "2025-11-25"
@@ -25,6 +26,13 @@ def faults(method: str, value: Any) -> dict[str, str]:
     """What keeps the value from answering a question of this method: member -> words; "" for the whole."""
     if type(value) is not dict:
         return {"": "is no object"}
+    if ordinary(method, value):
+        return {}
+    return faults_of_schema(method, value)
+
+
+def faults_of_schema(method: str, value: dict[str, Any]) -> dict[str, str]:
+    """As `faults`, by the schema in any case."""
     validate, invalid = _validator()
     try:
         validate(method, _SHAPES_OF, value)
@@ -33,6 +41,46 @@ def faults(method: str, value: Any) -> dict[str, str]:
             method, value, error.errors(include_url=False, include_context=False, include_input=False)
         )
     return {}
+
+
+def ordinary(method: str, value: dict[str, Any]) -> bool:
+    """The quick yes: an answer with the usual members alone, all of them certainly as they should be."""
+    usual = _USUAL.get(method)
+    return usual is not None and usual(value)
+
+
+def _elicited(value: dict[str, Any]) -> bool:
+    return value.get("action") in ("accept", "decline", "cancel") and value.keys() <= {"action", "content"}
+
+
+def _sampled(value: dict[str, Any]) -> bool:
+    content = value.get("content")
+    return (
+        value.keys() <= {"role", "content", "model", "stopReason"}
+        and value.get("role") in ("user", "assistant")
+        and type(value.get("model")) is str
+        and type(value.get("stopReason", "")) is str
+        and type(content) is dict
+        and content.keys() == {"type", "text"}
+        and content["type"] == "text"
+        and type(content["text"]) is str
+    )
+
+
+def _rooted(value: dict[str, Any]) -> bool:
+    roots = value.get("roots")
+    return value.keys() == {"roots"} and type(roots) is list and all(map(_root, roots))
+
+
+def _root(root: Any) -> bool:
+    if type(root) is not dict or not root.keys() <= {"uri", "name"}:
+        return False
+    uri = root.get("uri")
+    return type(uri) is str and _FOLDER.fullmatch(uri) is not None and type(root.get("name", "")) is str
+
+
+_FOLDER = re.compile(r"file:///[A-Za-z0-9_./-]*")  # certainly an address
+_USUAL = {ELICITATION: _elicited, SAMPLING: _sampled, ROOTS: _rooted}
 
 
 def faults_of(answer: Answer) -> dict[str, str]:

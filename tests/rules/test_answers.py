@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mrtrscope.rules.answers import accepted, faults, refused, wrapped
+from mrtrscope.rules.answers import accepted, faults, faults_of_schema, ordinary, refused, wrapped
 
 ELICIT, SAMPLE, ROOTS = "elicitation/create", "sampling/createMessage", "roots/list"
 ACCEPT = {"action": "accept", "content": {"n": 1.5, "s": "x", "l": ["a"]}}
@@ -73,9 +73,58 @@ def test_any_value_is_judged_without_an_exception(method: str, value: Any) -> No
     assert isinstance(wrapped(value), str)
 
 
-def test_the_schema_package_is_loaded_with_the_first_answer() -> None:
-    code = "import sys; from mrtrscope.rules.registry import load; load(); print('mcp_types' in sys.modules)"
+def _near(*, usual: dict[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[dict[str, Any]]:
+    """Objects with some of the usual members, each nearly always as it should be, and rarely one more."""
+    members = {name: usually | JSON for name, usually in usual.items()}
+    return st.fixed_dictionaries({}, optional={**members, "_meta": JSON, "resultType": JSON})
+
+
+BLOCKS = _near(usual={"type": st.just("text"), "text": st.text()})
+FOLDERS = _near(
+    usual={"uri": st.sampled_from(["file:///", "file:///a b", "file://h/x", "file:///é"]), "name": st.text()}
+)
+NEARLY: dict[str, st.SearchStrategy[dict[str, Any]]] = {
+    ELICIT: _near(
+        usual={"action": st.sampled_from(["accept", "decline", "cancel"]), "content": st.just({"n": 1})}
+    ),
+    SAMPLE: _near(
+        usual={
+            "role": st.sampled_from(["user", "assistant"]),
+            "model": st.text(),
+            "stopReason": st.text(),
+            "content": BLOCKS,
+        }
+    ),
+    ROOTS: _near(usual={"roots": st.lists(FOLDERS, max_size=3)}),
+}
+
+
+@given(st.sampled_from([ELICIT, SAMPLE, ROOTS]).flatmap(lambda m: st.tuples(st.just(m), NEARLY[m] | BLOCKS)))
+def test_the_quick_yes_is_never_given_to_what_the_schema_refuses(pair: tuple[str, dict[str, Any]]) -> None:
+    method, value = pair
+    assert not ordinary(method, value) or faults_of_schema(method, value) == {}
+
+
+@pytest.mark.parametrize(
+    ("method", "value"),
+    [
+        (ELICIT, ACCEPT),
+        (ELICIT, {"action": "decline"}),
+        (SAMPLE, MODEL),
+        (ROOTS, {"roots": [{"uri": "file:///srv"}]}),
+    ],
+)
+def test_the_usual_answers_get_the_quick_yes(method: str, value: dict[str, Any]) -> None:
+    assert ordinary(method, value)
+
+
+@pytest.mark.parametrize(("answer", "loaded"), [(ACCEPT, False), ({"action": "reject"}, True)])
+def test_the_schema_package_is_loaded_with_the_first_odd_answer(answer: dict[str, Any], loaded: bool) -> None:
+    code = (
+        "import sys; from mrtrscope.rules.registry import load; from mrtrscope.rules.answers import faults; load();"
+        f"faults({ELICIT!r}, {answer!r}); print('mcp_types' in sys.modules)"
+    )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, encoding="utf-8", check=True
     )
-    assert done.stdout.strip() == "False"
+    assert done.stdout.strip() == str(loaded)
