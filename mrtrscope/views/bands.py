@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from mrtrscope.views import layout, metrics
 from mrtrscope.views.layout import SLOT, SMALL, Columns, Placed
@@ -25,6 +25,9 @@ class Sheet:
     slots: dict[str, int]
     top: float
     bottom: float
+    captions: list[tuple[float, float, float, float]] = field(
+        default_factory=list
+    )  # where words stand already
 
 
 def band(ribbon: Ribbon, sheet: Sheet) -> list[Shape]:
@@ -98,6 +101,7 @@ def _words(ribbon: Ribbon, x: float, beside: list[Placed], sheet: Sheet) -> list
     if ribbon.fate == "changed":
         lines.append((f"now {ribbon.label_after}", True))
     y = (beside[0].top + beside[-1].top + beside[-1].height) / 2 - _LEADING * (len(lines) - 1) / 2 + 4
+    y = _free(sheet, low, y, high, _LEADING * len(lines))
     out: list[Shape] = []
     for text, fixed in lines:
         bad = not fixed and ribbon.fate in _BAD
@@ -108,3 +112,13 @@ def _words(ribbon: Ribbon, x: float, beside: list[Placed], sheet: Sheet) -> list
         out.append(Text(low, y, shown, size, role, bold=bad, mono=fixed, area=(low, high)))
         y += _LEADING
     return out
+
+
+def _free(sheet: Sheet, left: float, y: float, right: float, high: float) -> float:
+    """The first baseline of words that are to begin at y, or below those that stand there already."""
+    top = y - 12
+    for a, above, b, below in sorted(sheet.captions, key=lambda box: box[1]):
+        if a < right and left < b and above < top + high and top < below:
+            top = below + 2
+    sheet.captions.append((left, top, right, top + high))
+    return top + 12

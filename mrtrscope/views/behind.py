@@ -13,7 +13,7 @@ from typing import Any, Literal
 from mrtrscope.views import parts, questions
 from mrtrscope.views.redact import Redactor
 from mrtrscope.views.scene import Line, RoundDetail, Row, Side
-from mrtrscope.views.words import duration
+from mrtrscope.views.words import duration, series
 
 SIDES: tuple[Side, ...] = ("user", "model", "files")
 _WHO = {"user": "the user", "model": "the model", "files": "the client's roots"}
@@ -72,6 +72,10 @@ class Behind:
             result = answer.member("result")
             side, label, lines = questions.answered("", request.body, result, self.redact, self.unfold)
             yield self._row("reply", f"{answer.m}.reply", side, label, lines, answer.m)
+        elif answer is None:
+            yield Row(
+                "end", f"{request.m}.end", "no answer to this question", self.near, tone="cancel", m=request.m
+            )
 
     def _row(
         self, kind: Literal["ask", "reply"], id: str, side: Side, label: str, lines: list[Line], m: str
@@ -82,7 +86,7 @@ class Behind:
         return Row(kind, id, label, side, self.near, "reply", m, lines=lines)
 
     def _gap(self, id: str, seconds: float, who: set[Side], again: bool) -> Row:
-        names = " and ".join(_WHO[side] for side in SIDES if side in who)
+        names = series([_WHO[side] for side in SIDES if side in who])
         label = f"{duration(seconds)} " + (f"waiting for {names}" if names else "until the client came back")
         if again:
             label = f"{duration(seconds)} after the question, once more"

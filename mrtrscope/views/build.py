@@ -12,7 +12,7 @@ from mrtrscope.views.behind import SIDES, Behind, asks
 from mrtrscope.views.escape import visible
 from mrtrscope.views.headline import subtitle, title
 from mrtrscope.views.redact import Redactor
-from mrtrscope.views.ribbons import Ribbons, shortened, states
+from mrtrscope.views.ribbons import Ribbons, several, shortened, states
 from mrtrscope.views.scene import (
     FindingDetail,
     LinkDetail,
@@ -342,7 +342,7 @@ def _linked(link: LinkDetail) -> str:
     """Why a retry was linked, and how it differs from what it should have been."""
     words = [", ".join(_EVIDENCE.get(e, visible(e)) for e in link.evidence)]
     if link.grade == "ambiguous":
-        words = [f"takes up one of {', '.join(link.candidates[:8])}"]
+        words = [f"takes up one of {several(link.candidates)}"]
     return "; ".join(word for word in [*map(visible, link.differences[:3]), *words] if word)
 
 
@@ -360,7 +360,7 @@ def _by_time(rows: list[Row]) -> list[Row]:
     for i in range(len(rows) - 1, -1, -1):
         row = rows[i]
         coming = row.t if row.t is not None else coming
-        if row.t is None and row.kind != "ask" and coming < float("inf"):
+        if row.t is None and row.kind != "ask" and row.id != "end" and coming < float("inf"):
             times[i] = coming
     return [rows[i] for i in sorted(range(len(rows)), key=times.__getitem__)]
 

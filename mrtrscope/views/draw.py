@@ -217,8 +217,9 @@ class _Page:
             if name:
                 told = metrics.width(name + "  ", size, mono=True)
                 start = high - told - metrics.width(text, size, mono=True) if right else low
-                group.items += [Text(start, y, name, size, "muted", mono=True, area=(low, high)),
-                                Text(start + told, y, text, size, "ink", mono=True, area=(low, high))]  # fmt: skip
+                if name.strip():  # else a value goes on
+                    group.items.append(Text(start, y, name, size, "muted", mono=True, area=(low, high)))
+                group.items.append(Text(start + told, y, text, size, "ink", mono=True, area=(low, high)))
             else:
                 role = "ink" if kind in ("text", "item") else "muted"
                 group.items.append(
@@ -244,13 +245,15 @@ class _Page:
             role = "error" if row.status[0] in "45" else "muted"
             group.items += [Box(x, p.y - 7.5, wide, 15, "chip", role, 3),
                             Text(x + wide / 2, p.y + 4, row.status, TINY, role, "middle", True)]  # fmt: skip
-        marks = [self.scene.marks[n - 1] for n in row.marks]
+        marks, more = self.scene.worst(row)
         x = beyond((a + b) / 2, pills_width(marks), layout.label_width(p.label), area, a > b)
-        for mark in marks[:4]:
+        for mark in marks:
             shapes, x = pill(mark, x, p.y, group.id)
             group.items += shapes
-        if len(marks) > 4:
-            group.items.append(Text(x, p.y + 4, f"+{len(marks) - 4}", TINY, "must", bold=True))
+        if more:
+            wide = metrics.width(f"+{more}", TINY, bold=True) + 12
+            group.items += [Box(x, p.y - 9, wide, 18, "chip", "muted", 9),
+                            Text(x + wide / 2, p.y + 4, f"+{more}", TINY, "muted", "middle", True)]  # fmt: skip
 
     def _gap(self, p: Placed, group: Group) -> None:
         x = self.cols.x[p.row.source] - 14

@@ -32,14 +32,19 @@ def label(note: Said, redact: Redactor) -> tuple[str, list[Line]]:
 
 
 def runs(notes: list[Said], unfold: bool) -> list[list[Said]]:
-    """The notes in runs that make one row each: all of a kind that stand together, or each alone when unfolded."""
+    """The notes in runs that make one row each: all of one side that stand together, or each alone when unfolded."""
     out: list[list[Said]] = []
     for note in notes:
-        if not unfold and out and note.kind == "notification" and out[-1][-1].kind == "notification":
+        if not unfold and out and _folds(note) and _folds(out[-1][-1]) and note.dir == out[-1][-1].dir:
             out[-1].append(note)
         else:
             out.append([note])
     return out
+
+
+def _folds(note: Said) -> bool:
+    """Whether it may share a row: what ends a request has one of its own."""
+    return note.kind == "notification" and not note.method.endswith("/cancelled")
 
 
 def summary(run: list[Said]) -> str:

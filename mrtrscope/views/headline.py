@@ -13,14 +13,15 @@ from mrtrscope.views.scene import OperationDetail, Said
 from mrtrscope.views.words import count, duration, series, when
 
 _DID = {"accept": "accepted", "decline": "declined", "cancel": "cancelled"}
+_LINE = 120  # characters of a title that has room over most pictures
+_SHORT, _LONG = 40, 80  # of a target: how far it is cut for that, how long it may be at all
 _TIMES = {1: "once", 2: "twice"}
 _WHO = {"user": "user", "model": "model", "files": "client's roots"}
 
 
 def title(detail: OperationDetail, redact: Redactor) -> str:
     """What was called, how it ended, who was asked, how long it took, what was found."""
-    target = f" {short(redact.text(detail.target), 80)}" if detail.target else ""
-    parts = [f"{visible(detail.method)}{target}: {_ended(detail)}", _found(detail), *_asked(detail)]
+    parts = [_ended(detail), _found(detail), *_asked(detail)]
     if detail.total > 0:
         share = detail.waiting / detail.total
         waiting = (
@@ -31,7 +32,10 @@ def title(detail: OperationDetail, redact: Redactor) -> str:
             else ""
         )
         parts.append(f"{duration(detail.total)}{waiting}")
-    return " · ".join(parts)
+    told = " · ".join(parts)
+    room = max(_SHORT, min(_LONG, _LINE - len(told)))
+    target = f" {short(redact.text(detail.target), room)}" if detail.target else ""
+    return f"{visible(detail.method)}{target}: {told}"
 
 
 def subtitle(detail: OperationDetail) -> str:

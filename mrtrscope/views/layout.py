@@ -21,6 +21,7 @@ LEADING = 15.0  # from line to line under an arrow
 SLOT = 15.0  # from ribbon to ribbon beside a lifeline
 _HEAD_ROOM, _FOOT_ROOM = 27.0, 9.0  # in a round's frame, over its first row and under its last
 _BETWEEN = 10.0
+_FOLDED = 3  # lines that the value of one name takes at most
 _LEAST = 190.0  # between two lifelines, where somebody wants a narrow picture
 _NEAR, _FAR = (235.0, 350.0), (330.0, 470.0)  # least and most between answerers and client, client and server
 
@@ -169,7 +170,7 @@ def _row(row: Row, index: int, cols: Columns, used: int) -> Placed:
     if row.kind == "rounds":
         return Placed(row, index, 54, row.label, [])
     low, high = text_area(row, cols, used)
-    label = metrics.cut(row.label, high - low, label_width)
+    label = metrics.cut(row.label, high - low, label_width, middle=True)
     pad = 20 if row.kind in ("ask", "reply") and row.lines else 0
     under = fold_lines(row.lines, high - low - pad)
     loose = 4.0 if row.marks or row.kind == "fold" else 0.0
@@ -178,15 +179,16 @@ def _row(row: Row, index: int, cols: Columns, used: int) -> Placed:
 
 
 def fold_lines(lines: list[Line], room: float) -> list[tuple[str, str, str]]:
-    """Lines as they will stand: running text folded, all else cut."""
-    out = []
+    """Lines as they will stand: running text and values folded, all else cut."""
+    out: list[tuple[str, str, str]] = []
     for line in lines:
         if line.kind == "text":
             out += [("text", "", part) for part in metrics.wrap(line.text, room, 4, small)]
         elif line.kind == "item" and line.name:
             name = metrics.cut(line.name, room * 0.55, mono)
-            text = metrics.cut(line.text, room - mono(name + "  "), mono)
-            out.append(("item", name, text))
+            folded = metrics.wrap(line.text, room - mono(name + "  "), _FOLDED, mono) or [""]
+            beside = " " * round(mono(name) / mono(" "))
+            out += [("item", beside if n else name, part) for n, part in enumerate(folded)]
         else:
             out.append((line.kind, "", metrics.cut(line.text, room, mono if line.kind == "item" else small)))
     return out
@@ -226,10 +228,15 @@ def caption_rows(ribbon: Ribbon, placed: list[Placed]) -> list[Placed]:
 
 def _make_room_for_captions(scene: Scene, placed: list[Placed]) -> None:
     """The rows that a ribbon's words stand beside are at least as high as the words."""
+    waiting: dict[int, float] = {}  # last of the rows -> how high the words are together
     for ribbon in scene.ribbons:
         beside = caption_rows(ribbon, placed)
-        short = CAPTION - sum(p.height for p in beside)
-        if beside and short > 0:
+        if not beside:
+            continue
+        last = beside[-1].index
+        waiting[last] = waiting.get(last, 0.0) + CAPTION
+        short = waiting[last] - sum(p.height for p in beside)
+        if short > 0:
             beside[-1].height += short
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import batched
 
 from mrtrscope.views import metrics
 from mrtrscope.views.layout import EDGE, SMALL, TINY
@@ -10,6 +11,7 @@ from mrtrscope.views.scene import Mark, Scene
 from mrtrscope.views.shapes import Box, Group, Shape, Sign, Text
 from mrtrscope.views.theme import SHAPES
 
+_MANY, _NARROWEST = 6, 400.0  # findings that stand below each other; a column of more is at least this wide
 _small_bold = partial(metrics.width, size=SMALL, bold=True)
 _small = partial(metrics.width, size=SMALL)
 _TINY_BOLD = partial(metrics.width, size=TINY, bold=True)
@@ -56,46 +58,49 @@ def said(mark: Mark) -> str:
 
 
 def findings(scene: Scene, prefix: str, width: float, top: float) -> tuple[list[Group], float]:
-    """The list below the picture: each finding with rule, party, words, what was seen, and source."""
-    groups = []
-    left, room = EDGE + 30, width - 2 * EDGE - 30
-    area = (EDGE, width - EDGE)
+    """The list below the picture: each finding with rule, party, words, what was seen, and source; many in columns."""
     y = top + 16
-    groups.append(Group(f"{prefix}-findings", items=[Text(EDGE, y, "Findings", 13, bold=True, area=area)]))
+    head = Text(EDGE, y, "Findings", 13, bold=True, area=(EDGE, width - EDGE))
+    groups = [Group(f"{prefix}-findings", items=[head])]
     y += 8
-    for mark in scene.marks:
-        role = mark.level if mark.level in SHAPES else "info"
-        full = (
-            mark.rule,
-            mark.text,
-            mark.saw and f"saw {mark.saw}",
-            mark.expected and f"expected {mark.expected}",
-        )
-        group = Group(f"{prefix}-finding{mark.n}", mark.at, "\n".join(part for part in full if part))
-        group.items.append(Sign(SHAPES[role], EDGE + 12, y + 13, 8.5, role, str(mark.n)))
-        y += 17
-        head = f"{said(mark)} · {mark.party if mark.party != 'either' else 'either side'} ·"
-        group.items.append(Text(left, y, head, SMALL, role, bold=True, area=area))
-        x = left + _small_bold(head + "  ")
-        rule = metrics.cut(mark.rule, room - (x - left), _small)
-        group.items.append(Text(x, y, rule, SMALL, "ink", area=area))
-        x += _small(rule + "   ")
-        where = metrics.cut(f"at {mark.at}", max(0.0, left + room - x), _small)
-        group.items.append(Text(x, y, where, SMALL, "muted", area=area))
-        for text in metrics.wrap(mark.text, room, 3, _small):
-            y += 15
-            group.items.append(Text(left, y, text, SMALL, "ink", area=area))
-        told = " · ".join(
-            f"{name} {value}" for name, value in (("saw", mark.saw), ("expected", mark.expected)) if value
-        )
-        for text in metrics.wrap(told, room, 2, _small):
-            y += 15
-            group.items.append(Text(left, y, text, SMALL, "muted", area=area))
-        if mark.source:
-            y += 15
-            group.items.append(
-                Text(left, y, metrics.cut(mark.source, room, _small, middle=True), SMALL, "muted", area=area)
-            )
-        y += 7
-        groups.append(group)
+    side_by_side = max(1, int((width - EDGE) // (_NARROWEST + EDGE))) if len(scene.marks) > _MANY else 1
+    wide = (width - EDGE) / side_by_side - EDGE
+    for row in batched(scene.marks, side_by_side):
+        drawn = [_finding(mark, prefix, EDGE + n * (wide + EDGE), wide, y) for n, mark in enumerate(row)]
+        groups += [group for group, _ in drawn]
+        y = max(low for _, low in drawn)
     return groups, y
+
+
+def _finding(mark: Mark, prefix: str, edge: float, wide: float, y: float) -> tuple[Group, float]:
+    """One finding from x `edge` on, and where it ends."""
+    left, room, area = edge + 30, wide - 30, (edge, edge + wide)
+    role = mark.level if mark.level in SHAPES else "info"
+    seen = (("saw", mark.saw), ("expected", mark.expected))
+    full = (mark.rule, mark.text, *(value and f"{name} {value}" for name, value in seen))
+    group = Group(f"{prefix}-finding{mark.n}", mark.at, "\n".join(part for part in full if part))
+
+    def put(x: float, text: str, role: str, bold: bool = False) -> None:
+        group.items.append(Text(x, y, text, SMALL, role, bold=bold, area=area))
+
+    group.items.append(Sign(SHAPES[role], edge + 12, y + 13, 8.5, role, str(mark.n)))
+    y += 17
+    head = f"{said(mark)} · {mark.party if mark.party != 'either' else 'either side'} ·"
+    put(left, head, role, bold=True)
+    x = left + _small_bold(head + "  ")
+    at = f"at {mark.at}"
+    rule = metrics.cut(mark.rule, left + room - x - _small("   " + at), _small, middle=True)
+    put(x, rule, "ink")
+    x += _small(rule + "   ")
+    put(x, metrics.cut(at, max(0.0, left + room - x), _small), "muted")
+    told = " · ".join(f"{name} {value}" for name, value in seen if value)
+    source = metrics.cut(mark.source, room, _small, middle=True)
+    for tone, lines in (
+        ("ink", metrics.wrap(mark.text, room, 3, _small)),
+        ("muted", metrics.wrap(told, room, 2, _small)),
+        ("muted", [source] if source else []),
+    ):
+        for line in lines:
+            y += 15
+            put(left, line, tone)
+    return group, y + 7

@@ -22,6 +22,12 @@ def shortened(state: Any, raw: bool = False) -> str:
     return f"{ends} #{digest}"
 
 
+def several(names: list[str], most: int = 6) -> str:
+    """A few names, and how many more there are."""
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
 def measured(state: Any) -> str:
     """How long a state is, in words."""
     return count(len(state), "character") if isinstance(state, str) else "not a string"
@@ -69,14 +75,14 @@ class Ribbons:
             self._way(link.to, round_.request.m, issued, back, link.differences)
             self._back.add(link.to)
         elif back is not _ABSENT:
-            several = link is not None and link.grade == "ambiguous"
+            unclear = link is not None and link.grade == "ambiguous"
             words = (
-                f"from one of {', '.join(link.candidates[:6])}"
-                if link is not None and several
+                f"from one of {several(link.candidates)}"
+                if link is not None and unclear
                 else "never issued here"
             )
             self._ways.append(
-                _Way("unclear" if several else "invented", None, round_.request.m, back, back, words)
+                _Way("unclear" if unclear else "invented", None, round_.request.m, back, back, words)
             )
         answer = round_.answer
         if answer is not None and "requestState" in answer.member("result"):

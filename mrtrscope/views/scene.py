@@ -240,6 +240,14 @@ class Scene:
     page: int = 1
     pages: int = 1
 
+    def worst(self, row: Row, most: int = 4) -> tuple[list[Mark], int]:
+        """The findings that are marked at a row, the worst first, and how many more there are."""
+        order = {"must": 0, "should": 1}
+        marks = sorted(
+            (self.marks[n - 1] for n in row.marks), key=lambda mark: (order.get(mark.level, 2), mark.n)
+        )
+        return marks[:most], max(0, len(marks) - most)
+
     def participant(self, id: str) -> Participant:
         """The participant of that id."""
         return next(p for p in self.participants if p.id == id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from mrtrscope.views.build import build
 from mrtrscope.views.draw import draw
-from mrtrscope.views.scene import OperationDetail
+from mrtrscope.views.scene import LinkDetail, OperationDetail
 from mrtrscope.views.shapes import Box, Page, Path, Text
 from mrtrscope.views.writers.png import plain
 from tests.views import nasty, scenes
@@ -197,3 +198,54 @@ def test_frames_do_not_cross() -> None:
 def test_labels_stand_apart_wherever_a_page_ends(name: str, room: float) -> None:
     for page in draw(build(scenes.ALL[name](), unfold=True), page_height=room):
         assert faults(page) == []
+
+
+def test_the_words_of_two_states_do_not_lie_on_each_other() -> None:
+    script = Script().ask(CONFIRM, "constant").retry(ACCEPT, "constant", 2.0)
+    made = script.done().detail()
+    names = [f"m{n}" for n in range(2, 60, 3)]
+    made.rounds[1].link = LinkDetail(None, "ambiguous", ["state"], names, [])
+    scene = build(made)
+    assert [ribbon.fate for ribbon in scene.ribbons] == ["unclear", "held"]
+    assert scene.ribbons[0].words == "from one of m2, m5, m8, m11, m14, m17 and 14 more"
+    assert scene.spans[1].words == "takes up one of m2, m5, m8, m11, m14, m17 and 14 more"
+    for page in draw(scene):
+        assert faults(page) == []
+
+
+def test_sixty_findings_stand_in_columns_and_the_worst_at_their_arrow() -> None:
+    made = scenes.broken_state()
+    found = made.findings
+    made.findings = [replace(found[2 - n % 3], rule=f"mrtr/rule-{n}", at="m4") for n in range(60)]
+    scene = build(made)
+    page = draw(scene)[0]
+    assert faults(page) == []
+    assert page.height < 3000
+    arrow = next(group for group in page.groups if group.id.endswith("-m4"))
+    levels = [item.text for item in arrow.items if isinstance(item, Text)][-5:]
+    assert levels == ["must", "must", "must", "must", "+56"]
+    listed = [group for group in page.groups if "-finding" in group.id and not group.id.endswith("findings")]
+    assert [group.id.rpartition("finding")[2] for group in listed] == [str(n) for n in range(1, 61)]
+
+
+def test_a_long_value_goes_on_in_the_next_lines() -> None:
+    choices = [f"eu-north-{n} in the harbour" for n in range(5)]
+    form = {"where": {"method": "elicitation/create", "params": {"message": "Where?", "requestedSchema": {
+        "type": "object", "properties": {"region": {"type": "string", "enum": choices}}}}}}  # fmt: skip
+    page = draw(build(Script().ask(form, "s").detail()))[0]
+    card = next(group for group in page.groups if group.id.endswith("m2.where"))
+    texts = [item for item in card.items if isinstance(item, Text) and item.mono]
+    assert texts[0].text == "region" and len({item.x for item in texts[1:]}) == 1 and len(texts) == 4
+    assert faults(page) == []
+
+
+def test_what_a_label_ends_with_is_seen_too() -> None:
+    made = scenes.long_labels()
+    page = draw(build(made))[0]
+    calls = [
+        text.text
+        for text in page.texts()
+        if text.text.startswith("tools/call a_tool") and text.role == "request"
+    ]
+    assert calls and all("…" in text and text.endswith(f"  id {n}") for n, text in enumerate(calls, 1))
+    assert build(made).title.endswith("12.4 s, nearly all of it waiting") and len(build(made).title) < 160

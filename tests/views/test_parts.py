@@ -226,3 +226,37 @@ def test_what_shows_no_state_has_none(result: dict[str, Any]) -> None:
 def test_what_an_agent_of_either_form_tells(result: dict[str, Any], state: str, work: bool) -> None:
     said = Said("m1", 0.0, "s2c", "response", {"jsonrpc": "2.0", "id": 1, "result": result}, 200)
     assert (parts.state_of(said), parts.is_work(said)) == (state, work)
+
+
+def test_an_old_question_without_an_answer_says_so() -> None:
+    talk = Talk()
+    call = RoundDetail(talk.said("c2s", "request", {"method": "tools/call", "params": {"name": "x"}}))
+    question = RoundDetail(talk.said("s2c", "request", {**QUESTION}))
+    call.answer = talk.said("s2c", "response", {"result": {"content": []}})
+    scene = build(detail([call], [question], "legacy"))
+    assert [(row.kind, row.label) for row in scene.rows] == [
+        ("arrow", "tools/call x  id 1"), ("arrow", "elicitation/create  id 2"), ("ask", "form"),
+        ("end", "no answer to this question"), ("arrow", "result"),
+    ]  # fmt: skip
+
+
+def test_how_a_call_ended_stays_behind_it_whatever_a_gateway_did() -> None:
+    talk = Talk()
+    call = RoundDetail(talk.said("c2s", "request", {"method": "tools/call", "params": {"name": "x"}}))
+    hop = detail([talk.round("tools/call", {"content": []}, name="x")], [], "single")
+    made = detail([call], [], "single")
+    made.outcome, made.hops = "lost", [hop]
+    assert [row.kind for row in build(made).rows] == ["arrow", "end", "arrow", "arrow"]
+
+
+def test_what_one_side_tells_is_not_folded_with_the_other_sides() -> None:
+    talk = Talk()
+    call = talk.round("subscriptions/listen", None)
+    note = ("notification", {"method": "notifications/tools/list_changed"})
+    cancelled = ("notification", {"method": "notifications/cancelled", "params": {"requestId": 1}})
+    call.notes = [talk.said("s2c", *note), talk.said("s2c", *note), talk.said("c2s", *cancelled)]
+    rows = build(detail([call], [], "subscription")).rows
+    assert [(row.kind, row.label, row.target) for row in rows] == [
+        ("arrow", "subscriptions/listen  id 1", "server"), ("fold", "2 tools/list_changed", "client"),
+        ("arrow", "cancelled  id 1", "server"),
+    ]  # fmt: skip

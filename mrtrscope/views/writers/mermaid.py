@@ -9,6 +9,7 @@ from mrtrscope.views.scene import Row, Scene
 from mrtrscope.views.templates import render
 
 LIMIT = 45_000  # characters; Mermaid refuses a text of more than 50,000
+_FINDINGS = 40  # that are listed
 _LABEL = 160  # characters of a label before it is cut; Mermaid does not fold long words
 _ARROWS = {"asked": "-->>", "complete": "-->>", "error": "--x", "cancel": "-x", "note": "-)", "fold": "-)"}
 _TINTS = {
@@ -55,22 +56,22 @@ def steps(scene: Scene, details: int, most: int) -> Iterator[Step]:
     """The diagram line by line."""
     first, last = scene.participants[0].id, scene.participants[-1].id
     opens = {span.first: span for span in scene.spans if not span.depth}
-    closes = {span.last for span in scene.spans if not span.depth}
-    inside = False
+    closes = [span.last for span in scene.spans if not span.depth]
+    inside = 0
     for i, row in enumerate(scene.rows[:most]):
         if span := opens.get(i):
             told = " · ".join(t for t in (span.label, span.grade, span.words) if t)
             yield Step("open", lines=(told,), a=first, b=last, tint=_TINTS.get(span.grade, _TINTS[""]))
-            inside = True
+            inside += 1
         yield from _row(row, scene, first, details)
         for ribbon in scene.ribbons:
             if ribbon.stop == i:
                 after = f", now {ribbon.label_after}" if ribbon.fate == "changed" else ""
                 yield Step("note", row.source, lines=(f"state {ribbon.label}{after}: {ribbon.words}",))
-        if i in closes:
+        for _ in range(closes.count(i)):
             yield Step("close")
-            inside = False
-    if inside:
+            inside -= 1
+    for _ in range(inside):
         yield Step("close")
     if len(scene.rows) > most:
         yield Step("note", first, last, lines=(f"{len(scene.rows) - most} more rows: see the SVG",))
@@ -79,9 +80,11 @@ def steps(scene: Scene, details: int, most: int) -> Iterator[Step]:
             yield Step(
                 "note", scene.rows[ribbon.start].target, lines=(f"state {ribbon.label}: {ribbon.words}",)
             )
-    for mark in scene.marks[:40]:
+    for mark in scene.marks[:_FINDINGS]:
         head = f"{sign(mark.level, mark.n)} · {mark.party} · {mark.rule} · at {mark.at}"
         yield Step("note", first, last, lines=(head, mark.text))
+    if (more := len(scene.marks) - _FINDINGS) and more > 0:
+        yield Step("note", first, last, lines=(f"{more:,} more findings: see the SVG",))
 
 
 def heading(title: str, room: int = 90) -> list[str]:
@@ -101,7 +104,8 @@ def sign(level: str, n: int) -> str:
 
 
 def _row(row: Row, scene: Scene, first: str, details: int) -> Iterator[Step]:
-    marks = "".join(f"  {sign(scene.marks[n - 1].level, n)}" for n in row.marks)
+    worst, more = scene.worst(row)
+    marks = "".join(f"  {sign(mark.level, mark.n)}" for mark in worst) + (f"  +{more}" if more else "")
     if row.kind in ("gap", "end", "rounds"):
         yield Step(
             "note", first if row.kind == "gap" else row.source, row.target or row.source, lines=(row.label,)

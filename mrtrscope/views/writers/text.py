@@ -104,7 +104,7 @@ class _Text:
         a, b = self.x[row.source], self.x[row.target]
         low, high = min(a, b), max(a, b)
         room = high - low - 3
-        label = cut(terminal(row.label) + "".join(f" {self._sign(n)}" for n in row.marks), room, cells)
+        label = cut(terminal(row.label) + self._marks(row), room, cells)
         at = low + 2 if a < b or row.kind in ("ask", "reply") else high - 1 - cells(label)
         self.out.append(self._line({at: label}))
         put = {low + 1: self._arrow(row, a < b, high - low - 1)}
@@ -127,6 +127,10 @@ class _Text:
         if right:
             return shaft[:2] + status + shaft[2:] + "▶"
         return "◀" + shaft[:-2] + status + shaft[-2:]
+
+    def _marks(self, row: Row) -> str:
+        marks, more = self.scene.worst(row)
+        return "".join(f" {self._sign(mark.n)}" for mark in marks) + (f" +{more}" if more else "")
 
     def _sign(self, n: int) -> str:
         level = self.scene.marks[n - 1].level
