@@ -3,9 +3,11 @@
 `Channel.facts`:
 
 sessions   name -> `Session`, the last `KEPT`. A session of stdio has the `Peer.id` for its name, one of HTTP a digest
-           of its id; "" stands for all clients of an HTTP server that hands out none
+           of its id, one of 2024-11-05 a digest of its stream; "" stands for all clients of an HTTP server that hands
+           out no ids
+gapped     something that came by HTTP is missing in the recording
 peers      `Peer.id` of a TCP connection -> name of the session that was begun on it, or `Mark` of a request before any
-elicited   `Peer.id` of a process -> elicitationIds that it sent, the last few
+elicited   name of a session of stdio or 2024-11-05 -> elicitationIds that its server sent, the last few
 accepted   revision -> key of the handshake in which the server agreed to it when asked for it
 handed_out [handshakes over HTTP with a session id, without]; `last_id`: `counter` of the id handed out last
 
@@ -92,21 +94,27 @@ class Legacy:
         if exchange.dir == "s2c":
             _elicited(channel, exchange.request, [exchange.request.params])
             return
-        if exchange.http is None:
-            self._on_stdio(channel, exchange)
+        own, http = own_name(exchange.request), exchange.http
+        if own or http is None:
+            self._of_one_client(channel, exchange, own)
         elif exchange.method == INITIALIZE:
-            session = exchange.http.facts.get("session")
+            session = http.facts.get("session")
             if session is not None and not session.end and session.begun is not None:
                 remark(exchange, "second", session.begun.key)
         else:
-            session = exchange.http.facts.get("session")
+            session = http.facts.get("session")
             if session is not None:
                 self._goes_on(session, exchange)
-            elif exchange.era == LEGACY and "sessionless" not in exchange.http.facts:
+            elif exchange.era == LEGACY and "sessionless" not in http.facts:
                 _keep(_table(channel, "peers"), exchange.peer.id, mark(exchange.request), PEERS, anew=False)
 
     def _reused(self, exchange: Exchange) -> None:
-        if exchange.http is not None and (exchange.method == INITIALIZE or _resumed(exchange.http)):
+        http = exchange.http
+        if (
+            http is not None
+            and "pair" not in http.facts
+            and (exchange.method == INITIALIZE or _resumed(http))
+        ):
             return
         key = _used(exchange.request, exchange.dir)
         before = self._memory.get("legacy-id", key)
@@ -114,8 +122,8 @@ class Legacy:
             remark(exchange, "reused", before)
         self._memory.set("legacy-id", key, exchange.key)
 
-    def _on_stdio(self, channel: Channel, exchange: Exchange) -> None:
-        session = self._session(channel, exchange.peer.id)
+    def _of_one_client(self, channel: Channel, exchange: Exchange, name: str) -> None:
+        session = self._session(channel, name)
         session.last = exchange.t
         if exchange.method == INITIALIZE:
             if session.begun is not None or session.asking:
@@ -146,10 +154,11 @@ class Legacy:
             _elicited(channel, answer, listed[:IDS] if type(listed) is list else [])
         if exchange.method != INITIALIZE:
             return
-        http = exchange.http
+        own = own_name(exchange.request)
+        http = exchange.http if not own else None
         if answer.kind != "response" or "protocolVersion" not in answer.result:
-            if http is None:
-                self._session(channel, exchange.peer.id).asking = ""
+            if own:
+                self._session(channel, own).asking = ""
             return
         wanted, agreed = exchange.request.params.get("protocolVersion"), answer.result["protocolVersion"]
         if type(wanted) is str and wanted == agreed:
@@ -157,7 +166,7 @@ class Legacy:
         if exchange.remarks is not None and "second" in exchange.remarks:
             return
         id = http.response_header("mcp-session-id") if http is not None else None
-        name = exchange.peer.id if http is None else name_of(answer.channel, id) if id else ""
+        name = own or (name_of(answer.channel, id) if id else "")
         session = self._session(channel, name, anew=http is not None and bool(id))
         session.begun, session.asking, session.named = mark(answer), "", id is not None
         session.wanted = wanted if type(wanted) is str else ""
@@ -229,7 +238,7 @@ class Legacy:
                 stream.event(signal)
 
     def _head(self, channel: Channel, http: HttpExchange, t: int) -> None:
-        if is_modern(http.request_header("mcp-protocol-version")):
+        if is_modern(http.request_header("mcp-protocol-version")) or "pair" in http.facts:
             return
         id = http.request_header("mcp-session-id")
         session = sessions(channel).get(name_of(http.channel, id) if id else "")
@@ -284,10 +293,29 @@ def sessions(channel: Channel) -> dict[str, Session]:
 def session_of(channel: Channel, event: Event) -> Session | None:
     """The session of earlier revisions that something belongs to, when its handshake was seen; not for HTTP servers
     that hand out no ids, where nobody can tell their clients apart."""
-    if event.http is None:
-        return sessions(channel).get(event.peer.id)
+    own = own_name(event)
+    if own or event.http is None:
+        return sessions(channel).get(own)
     found: Session | None = event.http.facts.get("session")
     return found
+
+
+def own_name(event: Event) -> str:
+    """The name of the session of a process, or of a stream of 2024-11-05: all on it is of one client. "" for others."""
+    if event.http is None:
+        return event.peer.id
+    pair = event.http.facts.get("pair")
+    return name_of(event.channel, pair) if pair else ""
+
+
+def all_known(channel: Channel, event: Event) -> bool:
+    """Whether all that this client and its server said to each other is in the recording: a process from its start, a
+    session of 2024-11-05, whose stream begins with the address to post to."""
+    if event.http is None:
+        process = channel.processes.get(event.peer.id)
+        return process is not None and process.known
+    session = session_of(channel, event) if "pair" in event.http.facts else None
+    return session is not None and session.begun is not None and "gapped" not in channel.facts
 
 
 def counter(id: str) -> list[Any]:
@@ -303,14 +331,15 @@ def name_of(channel: str, id: str) -> str:
 
 
 def _elicited(channel: Channel, message: Message, asked: list[Any]) -> None:
-    """Ids of elicitations that a process sent."""
-    if message.http is not None:
+    """Ids of elicitations that a process sent, or a server on a stream of 2024-11-05."""
+    own = own_name(message)
+    if not own:
         return
     ids = [a["elicitationId"] for a in asked if type(a) is dict and type(a.get("elicitationId")) is str]
     if ids:
         table = _table(channel, "elicited")
-        before = table.get(message.peer.id, [])
-        _keep(table, message.peer.id, [*before, *(id[:1024] for id in ids)][-IDS:], PEERS)
+        before = table.get(own, [])
+        _keep(table, own, [*before, *(id[:1024] for id in ids)][-IDS:], PEERS)
 
 
 def _sessionless(channel: Channel, http: HttpExchange) -> None:
@@ -329,7 +358,7 @@ def _sessionless(channel: Channel, http: HttpExchange) -> None:
 
 def _used(request: Message, dir: str) -> bytes:
     http = request.http
-    id = http.request_header("mcp-session-id") if http is not None else None
+    id = (http.request_header("mcp-session-id") or http.facts.get("pair")) if http is not None else None
     return digest(
         f"{request.channel}\0{session_token(id)}" if id else request.peer.id, dir, request.id_text or ""
     )

@@ -157,12 +157,12 @@ class Linker:
                 if message.kind == ev.ERROR and (id_text is None or message.id is None):
                     self._refused(message, http)
                     return
-                exchange = self._elsewhere(scope, message)
+                exchange = notices.elsewhere(self.pending, scope, message)
             if exchange is None:
                 self._late(message, done, done.operation.key if done else "", scope)
                 return
         elif http is not None:
-            exchange = self._elsewhere(scope, message)
+            exchange = notices.elsewhere(self.pending, scope, message)
         else:
             exchange = self.pending.waiting(scope, "c2s", id_text)
         if exchange is None:
@@ -170,11 +170,6 @@ class Linker:
             self._late(message, past, operation, scope)
             return
         self._settle_with(message, exchange, scope)
-
-    def _elsewhere(self, scope: str, message: Message) -> Exchange | None:
-        """The 2025-11-25 request in this session that a response on another stream answers."""
-        found = self.pending.waiting(scope, "c2s", message.id_text)
-        return found if found is not None and found.era != MODERN else None
 
     def _refused(self, message: Message, http: HttpExchange) -> None:
         """An error without an id: nothing of what was posted was read, so it answers all of it."""

@@ -1,4 +1,4 @@
-"""Which request a notification or a stray answer belongs to, which one a cancellation names, and what can be known."""
+"""Which request a notification or an answer belongs to, which one a cancellation names, and what can be known."""
 
 from __future__ import annotations
 
@@ -34,6 +34,14 @@ def owner(pending: Pending, scope: str, message: Message, on: Exchange | None) -
     return on, operation
 
 
+def elsewhere(pending: Pending, scope: str, message: Message) -> Exchange | None:
+    """The request of an earlier revision in this session that a response on another stream answers; on the one stream
+    of 2024-11-05 also one of a newer, which was tried there."""
+    found = pending.waiting(scope, "c2s", message.id_text)
+    old = message.http is not None and "pair" in message.http.facts
+    return found if found is not None and (old or found.era != MODERN) else None
+
+
 def named(pending: Pending, scope: str, message: Message, on: Exchange | None) -> Exchange | None:
     """The open request that notifications/cancelled names.
 
@@ -56,7 +64,8 @@ def may_be_missing(message: Message, gapped: Mapping[str, bool]) -> bool:
         return True  # a server may have asked on any stream
     if message.http is None:
         return not message.peer.whole
-    return message.dir == "s2c" and message.http.method == "GET"
+    # A stream of 2024-11-05 begins with the address that its client posts to.
+    return message.dir == "s2c" and message.http.method == "GET" and "pair" not in message.http.facts
 
 
 def _subscription(pending: Pending, scope: str, message: Message) -> Exchange | None:

@@ -26,7 +26,7 @@ from mrtrscope.link.listings import LISTS, Listings
 from mrtrscope.link.memory import Memory, digest
 from mrtrscope.link.remarks import remark
 from mrtrscope.link.servers import advertised
-from mrtrscope.link.session import Channel, session_digest, session_key
+from mrtrscope.link.session import Channel, handshake_key, session_key
 from mrtrscope.link.tools import CALL, LIST, Tools
 from mrtrscope.wire.events import HTTP_REQUEST, Event, Message, Signal
 
@@ -111,11 +111,9 @@ def offered(channel: Channel, exchange: Exchange) -> dict[str, Any] | None:
 
 
 def _note_handshake(channel: Channel, exchange: Exchange, answer: Message) -> None:
-    capabilities, http = answer.result.get("capabilities"), exchange.http
+    capabilities, key = answer.result.get("capabilities"), handshake_key(exchange)
     if type(capabilities) is not dict:
         return
-    session = http.response_header("mcp-session-id") if http is not None else None
-    key = session_digest(answer.channel, session) if session else digest("peer", exchange.peer.id)
     sessions = channel.facts.setdefault("handshakes", {})
     sessions.pop(key.hex(), None)
     sessions[key.hex()] = capabilities

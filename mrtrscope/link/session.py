@@ -124,6 +124,13 @@ def session_key(event: Event) -> bytes:
     return session_digest(event.channel, session) if session else digest("peer", event.peer.id)
 
 
+def handshake_key(exchange: Exchange) -> bytes:
+    """Under which digest a handshake is kept that was answered: that of `session_key` for all that follows it."""
+    http = exchange.http
+    session = (http.response_header("mcp-session-id") or http.facts.get("pair")) if http is not None else None
+    return session_digest(exchange.request.channel, session) if session else digest("peer", exchange.peer.id)
+
+
 def session_digest(channel: str, id: str) -> bytes:
     """Under which digest things of an HTTP session are kept: nothing in the database shall lead to its id."""
     return digest("session", channel, session_token(id))
@@ -223,14 +230,7 @@ class Sessions:
             "capabilities": _dict_or_none(params.get("capabilities")),
             "info": canonical(info) if type(info) is dict else "",
         })  # fmt: skip
-        http = exchange.http
-        session = (
-            (http.response_header("mcp-session-id") or http.facts.get("pair")) if http is not None else None
-        )
-        key = (
-            session_digest(exchange.request.channel, session) if session else digest("peer", exchange.peer.id)
-        )
-        self._memory.set("session", key, text)
+        self._memory.set("session", handshake_key(exchange), text)
 
     def _session(self, request: Message) -> dict[str, Any] | None:
         text = self._memory.get("session", session_key(request))

@@ -18,7 +18,7 @@ from mrtrscope.link.session import Channel, Sessions
 from mrtrscope.link.subscriptions import Subscriptions
 from mrtrscope.link.tasks import Tasks
 from mrtrscope.link.web import Web
-from mrtrscope.wire.events import Message, NonMessage, Signal
+from mrtrscope.wire.events import GAP, Message, NonMessage, Signal
 
 
 class Watchers:
@@ -103,6 +103,9 @@ class Watchers:
         """A signal, or text that is no message; `exchange`: that of its HTTP exchange."""
         if event.http is not None:
             self.web.heard(event, exchange)
+        if type(event) is Signal and event.what == GAP and event.peer.transport != "stdio":
+            for known in self._sessions.channels.values():
+                known.facts["gapped"] = True
         if type(event) is Signal:
             if event.http is not None:
                 channel = self._sessions.channels.get(event.http.channel)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mrtrscope.link.facts import LEGACY, MODERN, UNKNOWN, Exchange, Operation
+from mrtrscope.link.legacy import all_known
 from mrtrscope.link.processes import LISTEN
 from mrtrscope.link.session import known_session
 from mrtrscope.rules.context import Context, Finding
@@ -80,7 +81,7 @@ def answers_no_request(answer: Message, ctx: Context) -> Iterator[Finding]:
                 path="/id",
                 fault="client",
             )
-    elif answer.http is not None:
+    elif answer.http is not None and "pair" not in answer.http.facts:
         asked = answer.http.facts.get("ids") or []
         excused = answer.kind == "error" and (_unread(answer) or _legacy_refusal(ctx))
         if asked and not (nameless and excused):
@@ -95,7 +96,7 @@ def answers_no_request(answer: Message, ctx: Context) -> Iterator[Finding]:
                 answer, saw=_id(answer), expected="the id of a request", path="/id", fault="server",
                 text="a response names no request, although every request could be read",
             )  # fmt: skip
-    else:
+    elif answer.http is None or all_known(ctx.channel, answer):
         yield ctx.finding(
             answer, saw=answer.id_text, expected="the id of a request", path="/id", fault="server"
         )

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from mrtrscope.link.facts import Operation
+from mrtrscope.link.legacy import all_known, own_name
 from mrtrscope.link.offers import offered
 from mrtrscope.link.pairing import past_key
 from mrtrscope.link.session import scope_of
@@ -153,8 +154,7 @@ def cancels_what_it_may_not(message: Message, ctx: Context) -> Iterator[Finding]
         yield ctx.finding(message, saw=id, expected="tasks/cancel", fault=fault, also=[known.call, known.created],
                           path="/params/requestId", text="a task is cancelled by notification")  # fmt: skip
         return
-    process = ctx.channel.processes.get(message.peer.id)
-    if message.http is not None or process is None or not process.known:
+    if not all_known(ctx.channel, message):
         return
     ctx.tested()
     if not own and past is None:
@@ -241,9 +241,8 @@ def completes_what_was_never_asked(message: Message, ctx: Context) -> Iterator[F
         saw = "absent" if id is ABSENT else id
         yield ctx.finding(message, saw=saw, expected="a string", path="/params/elicitationId")
         return
-    process = ctx.channel.processes.get(message.peer.id)
-    if message.http is None and process is not None and process.known:
-        asked = ctx.channel.facts.get("elicited", {}).get(message.peer.id, [])
+    if all_known(ctx.channel, message):
+        asked = ctx.channel.facts.get("elicited", {}).get(own_name(message), [])
         if id not in asked and len(asked) < KEPT_IDS:
             yield ctx.finding(
                 message, saw=id, expected="an elicitationId that was sent", path="/params/elicitationId"

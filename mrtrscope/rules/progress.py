@@ -7,6 +7,7 @@ from typing import Any
 
 from mrtrscope.link.canonical import canonical
 from mrtrscope.link.facts import LEGACY, Exchange
+from mrtrscope.link.legacy import all_known
 from mrtrscope.link.memory import digest
 from mrtrscope.link.session import scope_of
 from mrtrscope.rules.context import Context, Finding
@@ -86,7 +87,7 @@ def unknown_token(message: Message, ctx: Context) -> Iterator[Finding]:
     if not _sound(token):
         return
     exchange = ctx.exchange
-    if message.http is not None:
+    if message.http is not None and "pair" not in message.http.facts:
         if exchange is None or exchange.dir != "c2s" or message.http.method != "POST":
             return
         ctx.tested()
@@ -96,8 +97,7 @@ def unknown_token(message: Message, ctx: Context) -> Iterator[Finding]:
         ):
             yield _unknown(message, ctx, token, given, exchange)
         return
-    process = ctx.channel.processes.get(message.peer.id)
-    if process is None or not process.known:
+    if not all_known(ctx.channel, message):
         return
     ctx.tested()
     if exchange is None and not _elsewhere(message, ctx, token):
