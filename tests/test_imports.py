@@ -18,6 +18,7 @@ DIRECTLY: dict[str, tuple[str, ...]] = {
     # carries traffic
     "frames": (),
     "where": (),
+    "files": (),
     "recorder": ("frames",),
     "journal": ("recorder",),
     "wrap": ("recorder", "where"),
@@ -30,7 +31,7 @@ DIRECTLY: dict[str, tuple[str, ...]] = {
     "snapshot": ("link",),
     "pipeline": ("rules", "snapshot"),
     # reads and keeps
-    "sources": ("journal", "wire"),
+    "sources": ("files", "journal", "wire"),
     "model": (),
     "store": ("model", "pipeline", "sources"),
     "analyse": ("store", "where"),

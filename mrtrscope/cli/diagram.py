@@ -156,10 +156,10 @@ def _write(pages: Iterator[bytes], form: Format, output: Path | None, raw: bool)
 
 
 def _put(path: Path, data: bytes, raw: bool) -> None:
-    from mrtrscope.views import keep
+    from mrtrscope.files import write_file
 
     try:
-        keep.write(path, data, private=raw)
+        write_file(path, data, private=raw)
     except OSError as error:
         raise click.UsageError(f"{path}: {error.strerror}; name another file with -o") from error
 

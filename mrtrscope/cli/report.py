@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ import click
 from mrtrscope.cli.common import CannotWrite, epilog, opened, say, update_option
 from mrtrscope.cli.newest import newest_capture_argument
 from mrtrscope.cli.output import form_of, in_a_folder
+from mrtrscope.cli.streams import refusals
 
 if TYPE_CHECKING:
     from mrtrscope.store.reader import Store
@@ -58,7 +60,8 @@ def report(
             if form == "md":
                 from mrtrscope.views.report import markdown
 
-                nothing = markdown.write(store, output, choice, raw)
+                with refusals() if output is None else nullcontext():
+                    nothing = markdown.write(store, output, choice, raw)
             else:
                 assert output is not None
                 nothing = _page(store, output, choice, raw)

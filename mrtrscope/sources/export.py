@@ -7,11 +7,14 @@ What a transcript cannot say is left out: 1xx answers, gaps, both sides of an ed
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
+import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
+from mrtrscope.files import new_file
 from mrtrscope.frames import DATA, END, ENDED, EXIT, Frame
 from mrtrscope.sources.base import Source, SourceError
 from mrtrscope.wire.exchange import Endpoints, Flow, Made
@@ -50,23 +53,21 @@ def write(source: Source, folder: Path, change: Callable[[Line], Line] = lambda 
 
     `change` sees every line before it is written.
     """
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    files: dict[str, Any] = {}
+    files: dict[Path, IO[bytes]] = {}
     try:
-        for name, line in transcripts(source.frames(), source.headers()):
-            if name not in files:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with contextlib.ExitStack() as whole:
+            for name, line in transcripts(source.frames(), source.headers()):
                 path = folder / f"{name}.jsonl"
-                path.touch(mode=0o600, exist_ok=False)
-                files[name] = path.open("w", encoding="utf-8")
-            files[name].write(json.dumps(change(line), ensure_ascii=False, separators=(",", ":")) + "\n")
-    except FileExistsError as error:
-        raise SourceError(f"{error.filename}: is there already; name another folder, or remove it") from None
+                if path not in files:
+                    if os.path.lexists(path):
+                        raise SourceError(f"{path}: is there already; name another folder, or remove it")
+                    files[path] = whole.enter_context(new_file(path, private=True))
+                text = json.dumps(change(line), ensure_ascii=False, separators=(",", ":"))
+                files[path].write(text.encode() + b"\n")
     except OSError as error:
         raise SourceError(f"{error.filename or folder}: cannot be written: {error.strerror}") from None
-    finally:
-        for file in files.values():
-            file.close()
-    return [Path(file.name) for file in files.values()]
+    return list(files)
 
 
 class _Pipes:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import shutil
 from pathlib import Path
 
 from mrtrscope.recorder import Journal
@@ -9,27 +12,53 @@ from mrtrscope.sources.base import Source, SourceError
 
 
 def import_source(source: Source, capture: Path) -> list[Path]:
-    """One journal for each that the source has frames of; their paths. Times stay those of the source."""
+    """One journal for each that the source has frames of; their paths. Times stay those of the source.
+
+    They are written aside, and are in the capture when all of them are whole: half a recording looks like one that
+    ended there.
+    """
+    aside = capture / f".import-{os.urandom(8).hex()}"
+    try:
+        names = _write(source, aside)
+        _move(aside / "journals", capture / "journals")
+        return [capture / "journals" / name for name in names]
+    except OSError as error:
+        raise SourceError(f"{capture}: cannot be written: {error.strerror}") from None
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def _write(source: Source, folder: Path) -> list[str]:
+    """The names of the journals, of their first parts where they have several."""
     headers = source.headers()
     journals: dict[str, tuple[Journal, int]] = {}
+    names = []
     try:
         for frame in source.frames():
             if frame.journal not in journals:
-                journals[frame.journal] = (
-                    _begin(headers.get(frame.journal, {}), source, capture, frame.t),
-                    frame.t,
-                )
+                journal = _begin(headers.get(frame.journal, {}), source, folder, frame.t)
+                journals[frame.journal] = journal, frame.t
+                names.append(Path(journal.path).name)
             journal, began = journals[frame.journal]
             journal.append(frame.lane, frame.kind, max(frame.t - began, 0) * 1000, frame.data)
-    except OSError as error:
-        raise SourceError(f"{error.filename or capture}: cannot be written: {error.strerror}") from None
     finally:
         for journal, _ in journals.values():
             journal.close()
     lost = sum(journal.lost_frames for journal, _ in journals.values())
     if lost:
-        raise SourceError(f"{capture}: {lost} frames could not be written; is the disk full?")
-    return [Path(journal.path) for journal, _ in journals.values()]
+        raise SourceError(f"{folder.parent}: {lost} frames could not be written; is the disk full?")
+    return names
+
+
+def _move(made: Path, journals: Path) -> None:
+    """Into the capture, the first part of a journal last."""
+    for path in (
+        sorted(made.iterdir(), key=lambda path: len(path.name), reverse=True) if made.exists() else ()
+    ):
+        journals.mkdir(mode=0o700, exist_ok=True)
+        if (journals / path.name).exists():
+            raise FileExistsError(errno.EEXIST, f"there is a {path.name} already")
+        path.rename(journals / path.name)
 
 
 def _begin(header: dict[str, object], source: Source, capture: Path, t: int) -> Journal:

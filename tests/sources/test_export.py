@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from mrtrscope import analyse
 from mrtrscope.frames import DATA, Frame
-from mrtrscope.sources import SourceError, open_source
+from mrtrscope.sources import Source, SourceError, open_source
 from mrtrscope.sources.export import transcripts, write
 from mrtrscope.sources.importing import import_source
 from mrtrscope.wire.events import Event, Message
@@ -126,3 +129,29 @@ def test_nothing_is_written_over(tmp_path: Path) -> None:
             else:
                 with pytest.raises(SourceError, match="is there already"):
                     write(source, tmp_path)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError(errno.ENOSPC, "No space left on device")])
+def test_what_was_stopped_leaves_nothing_that_looks_whole(
+    error: BaseException | type[BaseException], tmp_path: Path
+) -> None:
+    class Stopped:
+        """A source that is read halfway."""
+
+        def __init__(self, source: Source) -> None:
+            self.kind, self.name, self.path, self.headers = (
+                source.kind, source.name, source.path, source.headers
+            )  # fmt: skip
+            self._frames = list(source.frames())
+
+        def frames(self) -> Iterator[Frame]:
+            yield from self._frames[: len(self._frames) // 2]
+            raise error
+
+    with open_source(TRANSCRIPTS / next(iter(COUNTS))) as source:
+        stopped: Any = Stopped(source)
+    for into in (write, import_source):
+        with pytest.raises((KeyboardInterrupt, SourceError)):
+            into(stopped, tmp_path / "into")
+        left = [path for path in (tmp_path / "into").rglob("*") if path.is_file()]
+        assert left == []

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
+from mrtrscope.files import write_file
 from mrtrscope.views.outputs.select import Folded, channel_name
 
 VERSION = 1
@@ -34,7 +35,7 @@ def write(path: Path, findings: Iterable[Folded]) -> int:
     rows.sort(key=lambda row: (row["rule"], row["fingerprint"]))
     text = json.dumps({"mrtrscope-baseline": VERSION, "accepted": rows}, indent=1, ensure_ascii=False)
     try:
-        path.write_text(text + "\n", encoding="utf-8", errors="backslashreplace")
+        write_file(path, f"{text}\n".encode(errors="backslashreplace"))
     except OSError as error:
         raise BadBaseline(f"{path}: {error.strerror}; name another file") from error
     return len(rows)

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any, Final, TextIO
 
 from mrtrscope import model
+from mrtrscope.files import write_file
 from mrtrscope.store.reader import Store
-from mrtrscope.views import detail, keep, templates
+from mrtrscope.views import detail, templates
 from mrtrscope.views.ahead import redactor
 from mrtrscope.views.escape import visible
 from mrtrscope.views.redact import Redactor
@@ -30,11 +31,14 @@ ROOM: Final = (
 
 def write(store: Store, output: Path | None, choice: Choice | None = None, raw: bool = False) -> str:
     """Write the report to a file, or to standard output; returns why there is no operation in it, "" when there is."""
-    if output is None:
-        return _write(sys.stdout, store, choice or Choice(), raw)
     text = io.StringIO()
     nothing = _write(text, store, choice or Choice(), raw)
-    keep.write(output, text.getvalue().encode("utf-8"), private=raw)
+    data = text.getvalue().encode()
+    if output is not None:
+        write_file(output, data, private=raw)
+    else:
+        sys.stdout.buffer.write(data)
+        sys.stdout.flush()
     return nothing
 
 

@@ -8,9 +8,7 @@ are made, so that the size of a report is no matter of memory.
 from __future__ import annotations
 
 import base64
-import contextlib
 import hashlib
-import os
 import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -18,6 +16,7 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from mrtrscope import __version__
+from mrtrscope.files import new_file
 from mrtrscope.store.reader import Store
 from mrtrscope.views import detail, templates, theme
 from mrtrscope.views.ahead import redactor
@@ -175,7 +174,7 @@ def _put(
         "operation_href": lambda id: f"{where.get(id, '')}#{id}",
         "message_href": lambda at, op: f"{where.get(op, '')}#{at}",
     }
-    with _new(files[0], redact.raw) as file:
+    with new_file(files[0], redact.raw) as file:
         here = [] if several else parts[0]
         picture = timeline.write(book.bars, lambda id: f"{where.get(id, '')}#{id}")
         index = {"rows": book.index, "blocks": _places(here, 0), "home": _runs(home) if several else []}
@@ -186,24 +185,10 @@ def _put(
         rows = book.index[first : first + size]
         index = {"rows": rows, "blocks": _places(part, first), "home": []}
         told = f"{rows[0][0]} to {rows[-1][0]}"
-        with _new(files[n], redact.raw) as file:
+        with new_file(files[n], redact.raw) as file:
             _write(file, book, part, index,
                    shared | {"whole": False, "timeline": "", "part": told, "back": files[0].name})  # fmt: skip
         first += size
-
-
-@contextlib.contextmanager
-def _new(path: Path, private: bool) -> Iterator[IO[bytes]]:
-    """A file that is there when it is whole; with secrets in it, readable by its owner alone."""
-    part = path.with_name(f"{path.name}.part")
-    try:
-        fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600 if private else 0o666)
-        with os.fdopen(fd, "wb") as file:
-            yield file
-        part.replace(path)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
 
 
 def _places(blocks: Iterable[_Block], first: int) -> list[list[int]]:
