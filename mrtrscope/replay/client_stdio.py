@@ -161,10 +161,18 @@ class StdioConnection:
         return [one for one in waiting if id_text(one.token) == token]
 
     async def close(self) -> None:
-        """End of input, then SIGTERM, then SIGKILL."""
-        child = self._child
-        if child is None:
+        """End of input, then SIGTERM, then SIGKILL; at once where this is cancelled."""
+        if self._child is None:
             return
+        try:
+            await self._end(self._child)
+        except asyncio.CancelledError:
+            with contextlib.suppress(ProcessLookupError):
+                self._child.kill()
+            await self._end(self._child)
+            raise
+
+    async def _end(self, child: asyncio.subprocess.Process) -> None:
         if child.stdin is not None:
             child.stdin.close()
         for end in (child.terminate, child.kill):

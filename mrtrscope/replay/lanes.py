@@ -31,6 +31,7 @@ class Lanes:
         self._journal = journal
         self._headers = headers
         self._open: dict[str, Connection] = {}
+        self._every: list[Connection] = []
         self._locks: dict[str, asyncio.Lock] = {}
         self._numbers = itertools.count()
         self._ids = itertools.count(1)
@@ -53,7 +54,7 @@ class Lanes:
             return self._open[lane]
 
     async def another(self, step: Step) -> Connection:
-        """A connection of its own, a process of its own on stdio; whoever asks has to close it."""
+        """A connection of its own, a process of its own on stdio; open until it, or all are closed."""
         connection = await self._connect()
         if META_VERSION not in step.exchange.request.meta:
             await self._shake_hands(connection)
@@ -61,11 +62,13 @@ class Lanes:
 
     async def _connect(self) -> Connection:
         try:
-            return await connect(self._target, self._journal, self._headers, next(self._numbers))
+            made = await connect(self._target, self._journal, self._headers, next(self._numbers))
         except OSError as error:
             if self._heard:
                 raise
             raise Unreachable(f"cannot be started: {error.strerror or error}") from error
+        self._every.append(made)
+        return made
 
     def heard(self, connection: Connection, reply: Reply) -> Reply:
         """Look at what came of a request; Unreachable when there is no server and never was."""
@@ -85,8 +88,8 @@ class Lanes:
         await greeted(connection, reply.message)
 
     async def close(self) -> None:
-        """End them all."""
-        await asyncio.gather(*(c.close() for c in self._open.values()), return_exceptions=True)
+        """End them all, also those whose user was stopped before it could."""
+        await asyncio.gather(*(c.close() for c in self._every), return_exceptions=True)
 
 
 async def greeted(connection: Connection, answer: dict[str, Any]) -> None:

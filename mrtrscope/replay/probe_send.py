@@ -39,8 +39,8 @@ class Sender:
         return self._lanes.next_id()
 
     async def close(self) -> None:
-        if self._connection is not None:
-            await self._connection.close()
+        """End every connection."""
+        await self._lanes.close()
 
     async def connected(self, step: Step) -> Connection:
         """The connection that is used while its server lives, else a new one."""
@@ -52,7 +52,7 @@ class Sender:
         return self._connection
 
     async def another(self, step: Step) -> Connection:
-        """A connection of its own; whoever asks has to close it."""
+        """A connection of its own."""
         return await self._lanes.another(step)
 
     async def send(

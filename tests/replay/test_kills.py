@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import os
@@ -16,8 +17,10 @@ from urllib.parse import urlsplit
 import pytest
 
 from mrtrscope.journal import read_capture
+from mrtrscope.replay.client_stdio import StdioConnection
+from mrtrscope.replay.lanes import Lanes
 from tests.conftest import LIMIT, ROOT, SAMPLES, mrtrscope, wait_until
-from tests.replay.world import META, PYTHON, YES, asks, call, capture, request, said, serve_command
+from tests.replay.world import META, PYTHON, YES, asks, call, capture, recording, request, said, serve_command
 
 pytestmark = pytest.mark.live
 
@@ -145,6 +148,54 @@ def test_a_server_killed_under_a_probe(tmp_path: Path) -> None:
     assert (right["attempt"], right["verdict"]) == ("as-recorded", "cannot tell")
     assert right["did"] == "the server was ended by signal 9"
     assert [op["outcome"] for op in rows(tmp_path / "own")][:1] == ["lost"]
+
+
+# Says its process id on stderr, answers nothing, and minds neither the end of its input nor SIGTERM.
+STUBBORN = """
+import os, signal, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+print(os.getpid(), file=sys.stderr, flush=True)
+while True:
+    time.sleep(1)
+"""
+
+
+def test_a_server_that_will_not_end_ends_when_its_end_is_broken_off() -> None:
+    async def ended() -> tuple[int, int | None]:
+        connection = StdioConnection([PYTHON, "-c", STUBBORN], None)
+        await connection.start()
+        async with asyncio.timeout(LIMIT):
+            while not connection.said.endswith(b"\n"):
+                await asyncio.sleep(0)
+        closing = asyncio.ensure_future(connection.close())
+        await asyncio.sleep(0)  # it has begun
+        closing.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await closing
+        assert connection._child is not None
+        return int(connection.said), connection._child.returncode
+
+    pid, code = asyncio.run(ended())
+    assert code == -signal.SIGKILL
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+def test_connections_whose_user_was_stopped_are_closed_with_all(tmp_path: Path) -> None:
+    async def ended() -> int | None:
+        recorded = recording(tmp_path / "recorded", call(1, "a"), said(1, "x"))
+        lanes = Lanes(recorded, [PYTHON, "-c", STUBBORN], None, {})
+        connection = await lanes.another(recorded.steps[0])
+        closing = asyncio.ensure_future(lanes.close())
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        closing.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await closing
+        assert isinstance(connection, StdioConnection) and connection._child is not None
+        return connection._child.returncode
+
+    assert asyncio.run(ended()) == -signal.SIGKILL
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
