@@ -15,11 +15,16 @@ def main() -> None:
 
         relay.leave(relay.main(args[1:]))
     import gc
+    import signal
 
+    stops = signal.getsignal(signal.SIGINT)
+    if stops is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C while modules are loaded is no traceback
     gc.disable()  # nothing that is just being loaded is garbage, and looking for it takes a tenth of the start
     from mrtrscope.cli import main as command_line
 
     gc.enable()
+    signal.signal(signal.SIGINT, stops)
     command_line()
 
 

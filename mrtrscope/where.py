@@ -14,7 +14,8 @@ def captures_home() -> str:
     """The folder of the captures that nobody named: $XDG_STATE_HOME/mrtrscope/captures."""
     state = os.environ.get("XDG_STATE_HOME", "")
     if not os.path.isabs(state):  # the XDG specification says to ignore it then
-        state = os.path.join(os.path.expanduser("~"), ".local", "state")
+        # where nobody's home is known, as in a container, "/" is, not a folder that is called "~"
+        state = os.path.join("/", os.path.expanduser("~").removeprefix("~"), ".local", "state")
     return os.path.join(state, "mrtrscope", "captures")
 
 

@@ -90,7 +90,8 @@ async def _serve(serving: object, listen: str | None) -> int:
         pass
     except OSError as error:
         why = os.strerror(error.errno) if error.errno else str(error)
-        raise click.UsageError(f"cannot serve on {listen}: {why}") from error
+        what = f"cannot record to {error.filename}" if error.filename else f"cannot serve on {listen}"
+        raise click.UsageError(f"{what}: {why}") from error
     finally:
         await serving.close()
     for line in serving.summary():

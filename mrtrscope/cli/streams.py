@@ -85,15 +85,14 @@ def made_whole() -> None:
             os.set_inheritable(number, True)
     if sys.stdin is None:
         sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
-    sys.stdout = _Results(*_as(sys.stdout, 1, "strict"), line_buffering=os.isatty(1))
-    sys.stderr = _Talk(*_as(sys.stderr, 2, "backslashreplace"), line_buffering=True)
+    sys.stdout = _Results(*_as(sys.stdout, 1), line_buffering=os.isatty(1))
+    sys.stderr = _Talk(*_as(sys.stderr, 2), line_buffering=True)
 
 
-def _as(before: TextIO | None, number: int, errors: str) -> tuple[io.BufferedWriter, str, str]:
-    """Where a stream writes, its encoding and its ways with what that lacks: those of the one before."""
+def _as(before: TextIO | None, number: int) -> tuple[io.BufferedWriter, str, str]:
+    """Where a stream writes, the encoding of the one before, and how characters are written that it lacks."""
     raw = (io.FileIO if os.get_blocking(number) else _Patient)(number, "w", closefd=False)
-    encoding, errors = (before.encoding, before.errors or errors) if before is not None else ("utf-8", errors)
-    return io.BufferedWriter(raw), encoding, errors
+    return io.BufferedWriter(raw), before.encoding if before is not None else "utf-8", "backslashreplace"
 
 
 def silence(stream: TextIO) -> None:

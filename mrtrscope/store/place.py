@@ -137,7 +137,14 @@ def _temporary(capture: Path, say: Callable[[str], None]) -> Path:
 def cache() -> Path:
     """$XDG_CACHE_HOME/mrtrscope (~/.cache/mrtrscope)."""
     given = os.environ.get("XDG_CACHE_HOME", "")
-    base = Path(given) if Path(given).is_absolute() else Path.home() / ".cache"
+    base = Path(given)
+    if not base.is_absolute():
+        try:
+            base = Path.home() / ".cache"
+        except RuntimeError:
+            base = Path(
+                "/.cache"
+            )  # nobody's home is known, as in a container: what "/" says of writing is told
     return base / "mrtrscope"
 
 

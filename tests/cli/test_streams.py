@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -127,3 +128,40 @@ def test_a_pipe_that_does_not_block(tmp_path: Path) -> None:
         assert child.stderr is not None and child.stderr.read() == b""
         assert child.wait(LIMIT) == 0
     assert whole.endswith(b"}\n") and len(whole) > 100_000
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["report CAPTURE --format md", "diagram CAPTURE op4 --format text", "list CAPTURE", "proxy --help"],
+)
+def test_an_encoding_that_lacks_characters(
+    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is a document is in UTF-8 in any case; of what is printed the character is written as its number."""
+    for encoding in ("utf-8", "ascii"):
+        monkeypatch.setenv("PYTHONIOENCODING", encoding)
+        with (tmp_path / encoding).open("wb") as out:
+            assert ended(line, tmp_path, out.fileno()) == (0, [])
+    whole = (tmp_path / "utf-8").read_text(encoding="utf-8")
+    assert (tmp_path / "ascii").read_bytes() in (whole.encode(), whole.encode("ascii", "backslashreplace"))
+
+
+INTERRUPTED = """
+import os, runpy, signal, sys
+
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == "mrtrscope.cli":
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Finder())
+sys.argv = ["mrtrscope", "rules"]
+runpy.run_module("mrtrscope", run_name="__main__")
+"""
+
+
+def test_ctrl_c_while_modules_are_loaded_is_no_traceback(tmp_path: Path) -> None:
+    child = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED], cwd=ROOT, capture_output=True, timeout=LIMIT, check=False
+    )
+    assert (child.returncode, child.stdout, child.stderr) == (-signal.SIGINT, b"", b"")

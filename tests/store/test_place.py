@@ -12,6 +12,7 @@ import pytest
 
 from mrtrscope.store.connect import open_database
 from mrtrscope.store.place import DATABASE, Lock, Place, cache
+from mrtrscope.where import captures_home
 
 
 def test_a_folder_keeps_its_rows(tmp_path: Path) -> None:
@@ -93,3 +94,18 @@ def test_one_holds_the_lock_and_says_how_far_it_is(tmp_path: Path) -> None:
     with Lock(tmp_path / "lock") as third:
         assert third.take()
         assert third.holder() == (os.getpid(), 0)
+
+
+def test_nobodys_home_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", unknown)
+    assert cache() == Path("/.cache/mrtrscope")
+
+
+def test_a_capture_is_never_in_a_folder_called_tilde(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    monkeypatch.setattr("os.path.expanduser", lambda path: path)
+    assert captures_home() == "/.local/state/mrtrscope/captures"
