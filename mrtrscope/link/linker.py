@@ -385,7 +385,7 @@ class Linker:
         """Nobody is left who would answer what waits in a scope."""
         waiting = [self.pending.by_id.get(scope + dir, {}) for dir in ("c2s", "s2c")]
         for exchange in [one for ids in waiting for same in ids.values() for one in same]:
-            if self._end(exchange, CUT, None):
+            if self._end(exchange, self.stdio.cut_off(exchange), None):
                 self._sink.settled(exchange.operation)
 
     def _given_up(self, operations: list[Operation]) -> None:

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from mrtrscope.link.facts import Exchange
 from mrtrscope.link.lines import Lines
+from mrtrscope.link.pairing import CANCEL, CUT
 from mrtrscope.link.processes import DISCOVER, LISTEN, Process, ended, not_renewed, process_of
 from mrtrscope.link.remarks import remark
 from mrtrscope.link.session import Sessions
@@ -73,6 +74,13 @@ class Stdio:
                 and process.exit is None
             ):
                 process.eof = signal.t
+
+    def cut_off(self, exchange: Exchange) -> str:
+        """What happened to a request that waits while nobody is left to answer. A subscription is open until somebody
+        ends it: a client does by closing stdin, as it does over HTTP by closing the stream."""
+        if exchange.method == LISTEN and exchange.dir == "c2s" and exchange.http is None:
+            return CANCEL if self.process(exchange.request).eof is not None else CUT
+        return CUT
 
     def over(self, exchange: Exchange) -> None:
         """An exchange was answered or cancelled."""

@@ -52,25 +52,32 @@ def test_what_names_no_subscription_is_not_delivered_by_it() -> None:
     assert more(operation)["delivered"] == {}
 
 
+def signal(w: World, what: str, **detail: Any) -> None:
+    s = Signal()
+    s.journal, s.offset, s.part, s.t, s.channel, s.dir, s.lane = (
+        "test",
+        10**9,
+        0,
+        w.t + 1,
+        "files",
+        "s2c",
+        "0o",
+    )
+    s.peer, s.http, s.place, s.cut, s.edited = w.peers["p"], None, None, False, False
+    s.what, s.detail = what, detail
+    w.linker.feed(s)
+
+
 def ended_by(w: World, how: str) -> None:
     if how == "result":
         w.done(1)
     elif how == "error":
         w.say("s2c", {"jsonrpc": "2.0", "id": 1, "error": {"code": -32603, "message": "no"}})
     elif how == "lost":
-        s = Signal()
-        s.journal, s.offset, s.part, s.t, s.channel, s.dir, s.lane = (
-            "test",
-            10**9,
-            0,
-            w.t + 1,
-            "files",
-            "s2c",
-            "0o",
-        )
-        s.peer, s.http, s.place, s.cut, s.edited = w.peers["p"], None, None, False, False
-        s.what, s.detail = ev.EXIT, {"code": 0}
-        w.linker.feed(s)
+        signal(w, ev.EXIT, code=0)
+    elif how == "left":
+        signal(w, ev.LANE_END, lane="i", by="client")
+        signal(w, ev.LANE_END, lane="o", by="server")
     else:
         dir = "c2s" if how == "client" else "s2c"
         w.say(
@@ -87,6 +94,7 @@ def ended_by(w: World, how: str) -> None:
         ("client", ("cancelled", "client", "cancelled")),
         ("server", ("cancelled", "server", "cancelled")),
         ("lost", ("lost", "", "lost")),
+        ("left", ("closed", "client", "cancelled")),  # closed stdin, and the process ended in good order
     ],
 )
 def test_how_it_ended_and_by_whom(how: str, told: tuple[str, str, str]) -> None:
@@ -104,3 +112,12 @@ def test_methods_are_counted_by_name_up_to_a_bound() -> None:
     delivered = more(operation)["delivered"]
     assert len(delivered) == listens.METHODS + 1
     assert delivered[listens.OTHERS] == 5
+
+
+def test_a_call_is_lost_also_when_its_client_left() -> None:
+    """It is no subscription: the server could have answered it after the end of stdin."""
+    w = World()
+    params = {"name": "slow", "_meta": META}
+    called = w.say("c2s", {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+    ended_by(w, "left")
+    assert w.exchanges[called.key].operation.outcome == "lost"
