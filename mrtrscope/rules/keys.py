@@ -14,7 +14,7 @@ _OURS = "io.modelcontextprotocol"
 DEFINED = frozenset({
     f"{_OURS}/protocolVersion", f"{_OURS}/clientInfo", f"{_OURS}/clientCapabilities", f"{_OURS}/logLevel",
     f"{_OURS}/serverInfo", f"{_OURS}/subscriptionId", f"{_OURS}/related-task", f"{_OURS}/ui", f"{_OURS}/tasks",
-    f"{_OURS}/oauth-client-credentials", f"{_OURS}/enterprise-managed-authorization",
+    f"{_OURS}/oauth-client-credentials", f"{_OURS}/enterprise-managed-authorization", f"{_OURS}/skills",
 })  # fmt: skip
 
 PREFIX, NAME, ORDER, RESERVED, OFFICIAL = "prefix", "name", "order", "reserved", "official"

@@ -12,6 +12,7 @@ from mrtrscope.rules.keys import NAME, OFFICIAL, ORDER, PREFIX, RESERVED, faults
     [
         "progressToken", "traceparent", "a", "9", "a.b-c_d9", "com.acme/trace", "com.acme/", "c-2.d/x",
         "io.modelcontextprotocol/protocolVersion", "io.modelcontextprotocol/related-task", "com.example.mcp/x",
+        "io.modelcontextprotocol/skills",
         "mcp/x", "localhost/x", "acme.tools/x",
     ],
 )  # fmt: skip
