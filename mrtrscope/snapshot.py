@@ -13,6 +13,8 @@ from collections.abc import Iterable, Mapping
 from importlib import import_module
 from typing import Any
 
+from pydantic_core import PydanticSerializationError, to_json
+
 from mrtrscope.wire.events import ABSENT, Message
 
 VERSION = 1
@@ -27,7 +29,11 @@ def dump(root: Any, externals: Mapping[str, Any]) -> bytes:
     """
     writer = _Writer(externals)
     top = writer.value(root)
-    return json.dumps([VERSION, top, writer.objects], separators=(",", ":")).encode()
+    whole = [VERSION, top, writer.objects]
+    try:
+        return to_json(whole, inf_nan_mode="constants")
+    except (PydanticSerializationError, ValueError):  # lone surrogates, numbers beyond measure, a deep body
+        return json.dumps(whole, separators=(",", ":")).encode()
 
 
 def load(text: bytes, externals: Mapping[str, Any]) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from operator import attrgetter
 
 from pydantic_core import PydanticSerializationError, to_json
 
@@ -14,11 +15,8 @@ from mrtrscope.wire.events import ABSENT
 
 def dump(ask: Ask) -> str:
     """JSON text of an ask, for `Memory`."""
-    fields = {name: getattr(ask, name) for name in _PLAIN}
-    fields["chain"] = {name: getattr(ask.chain, name) for name in _CHAIN}
-    fields["client"] = to_list(ask.client)
-    if ask.state is not ABSENT:
-        fields["state"] = ask.state
+    state = [] if ask.state is ABSENT else [ask.state]
+    fields = [_plain_of(ask), _chain_of(ask.chain), to_list(ask.client), state]
     try:
         return to_json(fields).decode()
     except (PydanticSerializationError, ValueError):  # lone surrogates
@@ -27,17 +25,18 @@ def dump(ask: Ask) -> str:
 
 _PLAIN = tuple(name for name in Ask.__slots__ if name not in ("chain", "client", "state"))
 _CHAIN = Chain.__slots__
+_plain_of, _chain_of = attrgetter(*_PLAIN), attrgetter(*_CHAIN)
 
 
 def load(text: str) -> Ask:
     """The ask that `dump` wrote."""
-    fields = json.loads(text)
+    plain, chain, client, state = json.loads(text)
     ask = Ask()
-    for name in _PLAIN:
-        setattr(ask, name, fields[name])
-    ask.state = fields.get("state", ABSENT)
-    ask.client = from_list(fields["client"])
+    for name, value in zip(_PLAIN, plain, strict=True):
+        setattr(ask, name, value)
+    ask.state = state[0] if state else ABSENT
+    ask.client = from_list(client)
     ask.chain = Chain()
-    for name in _CHAIN:
-        setattr(ask.chain, name, fields["chain"][name])
+    for name, value in zip(_CHAIN, chain, strict=True):
+        setattr(ask.chain, name, value)
     return ask

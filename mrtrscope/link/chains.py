@@ -15,44 +15,47 @@ def chain(exchange: Exchange, questions: dict[str, Any]) -> Chain:
     """Everything that the chain amounts to with this result, from what it amounted to before."""
     link, now = exchange.link, Chain()
     before = link.chain if link is not None and exchange.operation.key != exchange.key else None
-    past = before.chain if before is not None else None
     digests = {key: question_digest(value) for key, value in questions.items()}
-    now.rounds = 1 + (past.rounds if past else 0)
-    now.ids = ([*past.ids, exchange.request.id_text or ""] if past else [exchange.request.id_text or ""])[
-        -IDS:
-    ]
-    now.first = past.first if past else exchange.key
-    now.arguments = past.arguments if past else question_digest(exchange.arguments)
-    now.answered = dict(past.answered) if past else {}
-    now.unasked = past.unasked if past else []
-    if before is not None and past is not None and type(exchange.answers) is dict:
-        for key in exchange.answers:
-            if key in before.questions:
-                now.answered[key] = past.asked.get(key, "")
-        if strange := [
-            key for key in exchange.answers if key not in before.questions and key not in past.unasked
-        ]:
+    now.repeats = now.quick = now.loops = 0
+    if before is None:
+        now.rounds, now.first, now.arguments = 1, exchange.key, question_digest(exchange.arguments)
+        now.ids, now.kinds = [exchange.request.id_text or ""], sorted(_kinds(questions))
+        now.asked, now.answered = _last(digests), {}
+        now.unasked, now.reused, now.changed = [], [], []
+        now.agreed = False
+    else:
+        _go_on(now, exchange, before, questions, digests)
+    return now
+
+
+def _go_on(
+    now: Chain, exchange: Exchange, before: Ask, questions: dict[str, Any], digests: dict[str, str]
+) -> None:
+    """Fill in the chain of a later result; `before`: the result that its request took up."""
+    past = before.chain
+    now.rounds, now.first, now.arguments = past.rounds + 1, past.first, past.arguments
+    now.ids = [*past.ids, exchange.request.id_text or ""][-IDS:]
+    now.kinds = sorted({*past.kinds, *_kinds(questions)})
+    now.asked = _last(past.asked | digests)
+    now.answered, now.unasked, now.reused = past.answered, past.unasked, past.reused
+    if type(exchange.answers) is dict:
+        met = [key for key in exchange.answers if key in before.questions]
+        now.answered = _last(past.answered | {key: past.asked.get(key, "") for key in met})
+        strange = [key for key in exchange.answers if key not in before.questions and key not in past.unasked]
+        if strange:
             now.unasked = [*past.unasked, *strange][-KEYS:]
-    now.asked = _last(({**past.asked} if past else {}) | digests)
-    now.answered = _last(now.answered)
-    now.reused = past.reused if past else []
     now.changed = [
         key for key, text in digests.items() if now.answered.get(key, text) != text and key not in now.reused
     ]
     if now.changed:
         now.reused = [*now.reused, *now.changed][-KEYS:]
-    now.kinds = sorted({*(past.kinds if past else ()), *_kinds(questions)})
-    now.repeats = now.quick = now.loops = 0
-    now.agreed = past.agreed if past else False
-    if before is not None and past is not None:
-        looped, agreed = _shows(exchange, before)
-        now.loops = past.loops + 1 if looped else 0
-        now.agreed = past.agreed or agreed
-        if questions and spelling(questions) == spelling(before.questions) and _accepted(exchange, before):
-            now.repeats = past.repeats + 1
-        if not questions and not before.questions and exchange.t - before.t <= QUICK:
-            now.quick = past.quick + 1
-    return now
+    looped, agreed = _shows(exchange, before)
+    now.loops = past.loops + 1 if looped else 0
+    now.agreed = past.agreed or agreed
+    if questions and spelling(questions) == spelling(before.questions) and _accepted(exchange, before):
+        now.repeats = past.repeats + 1
+    if not questions and not before.questions and exchange.t - before.t <= QUICK:
+        now.quick = past.quick + 1
 
 
 def _shows(exchange: Exchange, before: Ask) -> tuple[bool, bool]:

@@ -98,6 +98,9 @@ class Pending:
         waiting = self.by_id.get(scope + exchange.dir, {})
         if len(waiting) < 2 or exchange.method not in MRTR_METHODS:
             return ""
+        oldest = next(iter(waiting.values()))[0]
+        if exchange.t - oldest.t < PARALLEL:
+            return ""
         for same in islice(reversed(waiting.values()), LOOKED_AT):
             other = same[-1]
             if (

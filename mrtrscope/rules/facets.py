@@ -56,7 +56,7 @@ DECLARATION_HERE = "declaration here"  # DECLARATION, on this channel: for what 
 VARIED = frozenset({ASKED_ABOUT, CALL})  # what is said is another with nearly every call
 
 LARGEST = 1 << 16  # bytes of a key; larger ones are not worth the comparison
-_SHORT = 256
+_SHORT = 1024  # longer ones are digested, which costs more than to keep them
 
 
 def _key(value: Any) -> bytes | None:
@@ -134,13 +134,12 @@ def asked_about(message: Message, ctx: Context) -> Hashable | None:
     if found is None or ctx.exchange is None:
         return None
     raw = message.raw.lower()
-    if not any(sign in raw for sign in _LINKS):
+    if not (
+        b"//" in raw or b"www." in raw or b"](" in raw or b"<a" in raw or b"\\" in raw
+    ):  # escapes may hide one
         return found, None
     arguments = _key(ctx.exchange.arguments)
     return None if arguments is None else (found, arguments)
-
-
-_LINKS = (b"//", b"www.", b"](", b"<a", b"\\")  # escapes may hide one
 
 
 def reaction(message: Message, ctx: Context) -> bytes | None:
