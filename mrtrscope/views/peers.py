@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mrtrscope.link.facts import META_CLIENT_INFO
-from mrtrscope.link.servers import SERVER_INFO
 from mrtrscope.store.bodies import fetch
 from mrtrscope.store.reader import Store
 from mrtrscope.wire.events import Event, Message
@@ -20,6 +19,8 @@ from mrtrscope.wire.events import Event, Message
 if TYPE_CHECKING:
     from mrtrscope import model
 
+# Not from `link.servers`, which loads what a picture does not need.
+SERVER_INFO = META_CLIENT_INFO.replace("clientInfo", "serverInfo")
 _NEAR = 16  # introductions of a channel that are looked at for one operation, the last before it
 
 

@@ -64,6 +64,13 @@ class Lane:
     pieces: list[Piece] = field(default_factory=list)
     findings: int = 0
     worst: str = ""
+    worst_count: int = 0
+
+    @property
+    def found(self) -> str:
+        """How many findings of the worst level, and how many others: "1 must +2"."""
+        rest = self.findings - self.worst_count
+        return f"{self.worst_count} {self.worst}{f' +{rest}' if rest else ''}" if self.findings else ""
 
 
 @dataclass(slots=True)
@@ -104,7 +111,7 @@ def _lane(operation: model.Operation, redact: Redactor) -> Lane:
     end = max([operation.t, *(p.end for p in pieces)])
     return Lane(
         operation.id, visible(f"{operation.method}{target}"), ended(operation), operation.times.total, operation.t,
-        end, pieces, operation.findings, operation.worst or "",
+        end, pieces, operation.findings, operation.worst or "", operation.worst_count,
     )  # fmt: skip
 
 
@@ -215,16 +222,26 @@ def _draw(id: str, lane: Lane, top: float, scale: Scale, left: float, right: flo
         items.append(Path([(x, y), (x, y)], "cancel", 2, head="cross") if lane.outcome != "open" else
                      Path([(x - 6, y), (x + 6, y)], "wait", 2, "2 3"))  # fmt: skip
     x = right + 12
-    room = _ENDS - 12 - (74 if lane.findings else 0)
+    room = _ENDS - 12 - (86 if lane.findings else 0)
     told = f"{lane.outcome} · {duration(lane.total)}"
     items.append(Text(x, y + 4, metrics.cut(told, room, _small), _SIZE, "muted", area=(right, width - _EDGE)))
     if lane.findings:
         role = lane.worst if lane.worst in SHAPES else "info"
-        mark = width - _EDGE - 62
+        mark = width - _EDGE - 74
         items.append(
-            Sign(SHAPES[role], mark, y, 8, role, str(lane.findings) if lane.findings < 100 else "99")
+            Sign(SHAPES[role], mark, y, 8, role, str(lane.worst_count) if lane.worst_count < 100 else "99")
         )
-        items.append(Text(mark + 13, y + 4, role, 10.5, role, bold=True, area=(right, width - _EDGE)))
+        items.append(
+            Text(
+                mark + 13,
+                y + 4,
+                lane.found.partition(" ")[2],
+                10.5,
+                role,
+                bold=True,
+                area=(right, width - _EDGE),
+            )
+        )
     return group
 
 
@@ -289,7 +306,7 @@ def text(session: Session, width: int = 100) -> str:
         )
         for lane in lanes:
             name = metrics.cut(f"{lane.id} {lane.name}", left - 2, metrics.cells)
-            found = f" {lane.findings} {lane.worst}" if lane.findings else ""
+            found = f" {lane.found}" if lane.found else ""
             bar = _bar(lane, scale, max(20, width - left - ends))
             out.append(
                 f"{name}{' ' * (left - metrics.cells(name))}{bar} {lane.outcome} {duration(lane.total)}{found}".rstrip()

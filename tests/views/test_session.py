@@ -13,6 +13,7 @@ from mrtrscope.views import session
 from mrtrscope.views.diagram import Options
 from mrtrscope.views.diagram import session as drawn
 from mrtrscope.views.metrics import cells
+from mrtrscope.views.shapes import Sign
 from tests.views import nasty
 from tests.views.test_layout import faults
 from tests.views.test_writers import elements, size
@@ -40,6 +41,7 @@ def operation(
     return model.Operation(
         id=f"op{n}", key=f"k:{n}", t=start, kind="mrtr", channel=CHANNEL, method="tools/call", target=target,
         outcome=outcome, rounds=made, times=times, findings=n % 3, worst="must" if n % 3 else None,
+        worst_count=min(1, n % 3),
     )  # fmt: skip
 
 
@@ -110,3 +112,11 @@ def test_an_empty_channel_is_a_picture_too() -> None:
 def test_formats_that_have_no_lanes(form: str) -> None:
     with pytest.raises(ValueError, match="no session in"):
         next(drawn([], CHANNEL, form))  # type: ignore[arg-type]
+
+
+def test_a_lane_says_how_many_findings_are_of_the_worst_level() -> None:
+    found = [lane.found for lane in session.build([operation(n) for n in (1, 2, 3)], CHANNEL).lanes]
+    assert found == ["1 must", "1 must +1", ""]
+    page = next(session.pages(session.build([operation(2)], CHANNEL)))
+    sign = next(item for group in page.groups for item in group.items if isinstance(item, Sign))
+    assert sign.text == "1" and "must +1" in [text.text for text in page.texts()]

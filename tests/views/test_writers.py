@@ -6,6 +6,7 @@ import re
 import struct
 import subprocess
 import zlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.parsers import expat
@@ -339,3 +340,16 @@ def test_what_is_cut_stands_in_full_in_a_tooltip() -> None:
                 assert line.text in seen[f"{one.id}-{row.id}"]
     assert scene.title in seen[f"{one.id}-title"]
     assert "c" * 120 in seen[f"{one.id}-who-client"]
+
+
+@pytest.mark.parametrize("width", [72, 80, 140])
+def test_no_finding_is_cut_in_a_narrow_terminal(width: int) -> None:
+    made = scenes.long_labels()
+    findings = scenes.broken_state().findings
+    made.findings = [replace(findings[n % 3], at="m3") for n in range(7)]
+    lines = text.write(build(made), width).splitlines()
+    assert max(map(cells, lines)) <= width
+    shown = " ".join("\n".join(lines).replace("│", " ").split())
+    before, _, _ = shown.partition("■1 must · ")
+    assert all(sign in before for sign in ("■1 must", "■4 must", "■7 must", "▲2 should", "+3"))
+    assert any(line.startswith("m3 ") for line in lines)  # what the list below calls it

@@ -20,7 +20,7 @@ class _Text:
     def __init__(self, scene: Scene, width: int) -> None:
         self.scene, self.width = scene, width
         n = len(scene.participants)
-        first, last = _CLOCK + 8, width - 10
+        first, last = _CLOCK + 4, width - 8
         step = (last - first) / max(1, n - 1)
         self.x = {p.id: round(first + i * step) for i, p in enumerate(scene.participants)}
         self.out: list[str] = []
@@ -86,8 +86,9 @@ class _Text:
 
     def _frame(self, span: Span) -> None:
         told = " ".join(t for t in (span.label, f"[{span.grade}]" if span.grade else "", span.words) if t)
-        text = cut(f"─ {terminal(told)} ", self.width - _CLOCK - 4, cells)
-        self.out.append(self._line({_CLOCK: text}, fill="─", start=_CLOCK))
+        first, *rest = wrap(terminal(told), self.width - _CLOCK - 6, 3, cells) or [""]
+        self.out.append(self._line({_CLOCK: f"─ {first} "}, fill="─", start=_CLOCK))
+        self.out += [self._line({_CLOCK: f"  {part} "}) for part in rest]
 
     def _row(self, row: Row) -> None:
         if row.kind in ("gap", "rounds"):
@@ -104,19 +105,32 @@ class _Text:
         a, b = self.x[row.source], self.x[row.target]
         low, high = min(a, b), max(a, b)
         room = high - low - 3
-        label = cut(terminal(row.label) + self._marks(row), room, cells)
-        at = low + 2 if a < b or row.kind in ("ask", "reply") else high - 1 - cells(label)
-        self.out.append(self._line({at: label}))
+        leftward = a > b and row.kind not in ("ask", "reply")
+
+        def put_text(text: str, margin: str = "") -> None:
+            at = high - 1 - cells(text) if leftward else low + 2
+            self.out.append(self._line({at: text} | ({0: margin} if margin else {})))
+
+        for n, part in enumerate(self._label(row, room)):
+            put_text(part, row.m if row.clock and not n else "")
         put = {low + 1: self._arrow(row, a < b, high - low - 1)}
         if row.clock:
             put[0] = row.clock[:_CLOCK]
         self.out.append(self._line(put))
         for line in row.lines[:12]:
             text = terminal(f"{line.name}: {line.text}" if line.name else line.text.replace("\n", " "))
-            parts = wrap(text, room, 3, cells) if line.kind == "text" else [cut(text, room, cells)]
-            for part in parts:
-                at = low + 2 if a < b or row.kind in ("ask", "reply") else high - 1 - cells(part)
-                self.out.append(self._line({at: part}))
+            for part in wrap(text, room, 3, cells):
+                put_text(part)
+
+    def _label(self, row: Row, room: int) -> list[str]:
+        """What stands over an arrow: the findings are never cut."""
+        marks = self._marks(row).strip()
+        lines = wrap(terminal(row.label), room, 3, cells) or [""]
+        if marks and cells(lines[-1]) + 1 + cells(marks) <= room:
+            lines[-1] += f" {marks}"
+        elif marks:
+            lines += wrap(marks, room, 4, cells)
+        return lines
 
     def _arrow(self, row: Row, right: bool, long: int) -> str:
         body = {"ask": "·", "reply": "·", "fold": "═"}.get(
@@ -151,7 +165,7 @@ class _Text:
         room = self.width - x - 1
         if cells(text) > room:
             x, room = _CLOCK, self.width - _CLOCK
-        self.out.append(self._line({x: cut(text, room, cells)}))
+        self.out += [self._line({x: part}) for part in wrap(text, room, 3, cells)]
 
     def _findings(self) -> None:
         for mark in self.scene.marks:
