@@ -1,7 +1,9 @@
 // The official TypeScript client, for `probe client` and `replay serve`: lists the tools, calls the first (or those it
 // is told), answers what it is asked, reads all resources there are, and prints what it got as JSON.
 //
-// node tests/peers/probed_client.cjs URL|'COMMAND ARGS…' [CALLS]        CALLS: [{"name": …, "arguments": …}, …]
+// node tests/peers/probed_client.cjs URL|'COMMAND ARGS…' [CALLS [all]]      CALLS: [{"name": …, "arguments": …}, …]
+//
+// It answers forms; with `all`, whatever a server may ask.
 //
 // Its packages are in $MRTRSCOPE_NPM/node_modules.
 'use strict';
@@ -12,6 +14,7 @@ const packages = createRequire(join(process.env.MRTRSCOPE_NPM, 'here.cjs'));
 const { Client, StreamableHTTPClientTransport } = packages('@modelcontextprotocol/client');
 const { StdioClientTransport } = packages('@modelcontextprotocol/client/stdio');
 const SAMPLES = { boolean: true, integer: 4, number: 4, string: 'plum' };
+const EVERYTHING = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} };
 const LIMIT = { timeout: 3000 };
 
 function filled(schema) {
@@ -19,14 +22,20 @@ function filled(schema) {
   return Object.fromEntries(fields.map(([name, field]) => [name, field.enum?.[0] ?? SAMPLES[field.type]]));
 }
 
-async function main([where, calls]) {
+async function main([where, calls, all]) {
   const client = new Client(
     { name: 'probed', version: '1' },
-    { capabilities: { elicitation: { form: {} } }, versionNegotiation: { mode: 'auto' } },
+    { capabilities: all ? EVERYTHING : { elicitation: { form: {} } }, versionNegotiation: { mode: 'auto' } },
   );
   client.setRequestHandler('elicitation/create', async ({ params }) => ({
-    action: 'accept', content: filled(params.requestedSchema),
+    action: 'accept', ...(params.mode === 'url' ? {} : { content: filled(params.requestedSchema) }),
   }));
+  if (all) {
+    client.setRequestHandler('sampling/createMessage', async () => ({
+      model: 'm-1', role: 'assistant', content: { type: 'text', text: 'Ada' },
+    }));
+    client.setRequestHandler('roots/list', async () => ({ roots: [{ uri: 'file:///home/ada' }] }));
+  }
   const [command, ...args] = where.split(' ');
   const transport = where.startsWith('http')
     ? new StreamableHTTPClientTransport(new URL(where))
