@@ -112,7 +112,7 @@ def _row(row: Row, scene: Scene, first: str, details: int) -> Iterator[Step]:
         )
         return
     status = f"  {row.status}" if row.status else ""
-    clock = f"{row.clock}  " if row.clock else ""
+    clock = f"{row.clock} {row.m}  " if row.clock else ""
     arrow = _ARROWS.get(row.tone if row.kind == "arrow" else row.kind, "->>")
     if row.kind in ("ask", "reply"):
         arrow = "-->>"
