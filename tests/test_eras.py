@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from mrtrscope.rules.examples import cases_of
 from tests.conftest import SAMPLES, SHARED, mrtrscope
 
 
@@ -141,3 +142,16 @@ def test_both_sides_of_a_real_gateway_are_joined(
     assert not any(op["hop_of"] for op in hosts.values())
     found = json.loads(mrtrscope("check", tmp_path, "--format", "json").stdout)["findings"]
     assert not any(f["rule"].startswith("gateway/") for f in found)
+
+
+@pytest.mark.parametrize(("name", "page"), [
+    ("violates-old-way", "2025-11-25/client/elicitation#elicitation-requests"),
+    ("violates-absent", "2026-07-28/client/elicitation#elicitation-requests"),
+])  # fmt: skip
+def test_a_finding_cites_the_revision_of_its_exchange(tmp_path: Path, name: str, page: str) -> None:
+    case = next(case for case in cases_of("elicitation/message-present") if case.name == name)
+    (tmp_path / "case.jsonl").write_text(case.transcript("stdio")[0], encoding="utf-8")
+    done = mrtrscope(
+        "check", tmp_path / "case.jsonl", "--select", "elicitation/message-present", "--format", "json"
+    )
+    assert {f["rule_source"] for f in json.loads(done.stdout)["findings"]} == {page}

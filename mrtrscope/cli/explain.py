@@ -89,6 +89,7 @@ def _examples(id: str) -> Iterator[dict[str, Any]]:
 
 
 def _page(rule: dict[str, Any]) -> Iterator[str]:
+    from mrtrscope.rules.catalogue import EARLIER
     from mrtrscope.views.table import paint
 
     colour = colours()
@@ -100,6 +101,8 @@ def _page(rule: dict[str, Any]) -> Iterator[str]:
     yield ""
     for source in rule["source"]:
         yield f"Source   {source}"
+    if rule["id"] in EARLIER:
+        yield f"Before   {EARLIER[rule['id']]}"
     if rule["conformance"]:
         yield f"Suite    {', '.join(rule['conformance'])}"
     yield f"Seen     {_seen(rule)}"

@@ -18,10 +18,26 @@ def _read(name: str) -> dict[str, dict[str, Any]]:
     return {entry["id"]: entry for entry in json.loads(text)["rules"]}
 
 
+def _earlier() -> dict[str, str]:
+    return dict(json.loads(files("mrtrscope.rules").joinpath("earlier.json").read_text(encoding="utf-8")))
+
+
 ENTRIES = _read("catalogue.json")
 OURS = _read("ours.json")
 AGENTS = _read("a2a.json")
 ENTRIES |= OURS | AGENTS
+EARLIER = (
+    _earlier()
+)  # rule -> where 2025-11-25 says it, for rules of both revisions whose `source` is the later one's
+
+
+def said_at(id: str, era: str) -> str:
+    """Where the specification says what a rule asks of an exchange of this era ("modern", "legacy", …), "" unknown."""
+    if era == "legacy" and id in EARLIER:
+        return EARLIER[id]
+    entry = ENTRIES.get(id)
+    return str(entry["source"][0]) if entry is not None else ""
+
 
 # What a keyword counts as where one asks "how bad".
 SEVERITY = {

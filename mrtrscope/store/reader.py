@@ -39,9 +39,11 @@ _OPERATION = """
 
 _FINDING = """
     select f.id, f.rule, f.level, f.keyword, f.party, f.at, f.also, o.op, f.channel, f.t, f.saw, f.expected, f.text,
-      f.because, f.provisional, f.path, f.line, f.flow, f.event, m.m, e.f, f.journal, f.offset
+      f.because, f.provisional, f.path, f.line, f.flow, f.event, m.m, e.f, f.journal, f.offset,
+      coalesce(x.era, (select era from exchanges where operation = f.operation limit 1))
     from findings f left join operations o on o.id = f.operation
       left join messages m on m.journal = f.journal and m.offset = f.offset and m.part = f.part
+      left join exchanges x on x.request = m.exchange
       left join events e on m.id is null and e.journal = f.journal and e.offset = f.offset and e.part = f.part"""
 
 
@@ -280,16 +282,15 @@ class Store(Base):
                 yield from map(self._finding, self._rows(where, place))
 
     def _finding(self, row: tuple[Any, ...]) -> model.Finding:
-        from mrtrscope.rules.catalogue import ENTRIES
+        from mrtrscope.rules.catalogue import said_at
 
         (id, rule, level, keyword, party, at, also, op, channel, t, saw, expected, text, because, provisional,
-         path, line, flow, event, m, f, journal, offset) = row  # fmt: skip
-        entry = ENTRIES.get(rule)
+         path, line, flow, event, m, f, journal, offset, era) = row  # fmt: skip
         return self._make.Finding(
             id=id, rule=rule, level=level, keyword=keyword, party=party, at=named("m", m) or named("f", f) or at,
             also=[self.name_of(key) for key in json.loads(also)], operation=named("op", op),
             channel=self._channels[channel], t=t / 1e6, saw=loaded(saw), expected=loaded(expected), text=text,
             path=path,
-            rule_source=entry["source"][0] if entry else "", because=because or None, provisional=bool(provisional),
+            rule_source=said_at(rule, era), because=because or None, provisional=bool(provisional),
             source=self._source(journal, line, flow, event, offset),
         )  # fmt: skip

@@ -10,7 +10,7 @@ import yaml
 
 from mrtrscope.link.facts import A2A
 from mrtrscope.rules import registry
-from mrtrscope.rules.catalogue import AGENTS, ENTRIES, OURS, RANK, SEVERITY
+from mrtrscope.rules.catalogue import AGENTS, EARLIER, ENTRIES, OURS, RANK, SEVERITY, said_at
 from mrtrscope.rules.excluded import EXCLUDED, excluded
 from tests.conftest import SHARED
 
@@ -53,6 +53,14 @@ def test_metadata_of_the_rule_is_that_of_the_catalogue(id: str) -> None:
     # An older era may be looked at for the sake of a note (a process that speaks both); a younger one may not.
     assert registry.MODERN not in rule.eras or "2026-07-28" in entry["revisions"]
     assert {eras[r] for r in entry["revisions"]} & rule.eras
+
+
+@pytest.mark.parametrize("id", sorted(EARLIER))
+def test_a_rule_of_two_revisions_says_where_the_earlier_one_has_it(id: str) -> None:
+    assert registry.LEGACY in RULES[id].eras
+    assert EARLIER[id].startswith(("2025-11-25/", "schema/2025-11-25/schema.ts "))
+    assert said_at(id, registry.LEGACY) == EARLIER[id]
+    assert said_at(id, registry.MODERN) == ENTRIES[id]["source"][0] != EARLIER[id]
 
 
 @pytest.mark.parametrize("id", sorted(RULES))

@@ -117,13 +117,17 @@ def add_findings(summary: Summary, findings: Iterable[model.Finding], redact: Re
         key = (found.rule, found.level)
         if key not in rules:
             entry = catalogue.ENTRIES.get(found.rule, {})
-            rule = rules[key] = Rule(
-                found.rule, found.level, found.party, sources=list(entry.get("source", []))
-            )
+            sources = entry.get("source", [])
+            sources = (
+                list(sources) if found.rule_source in sources else []
+            )  # else those of an earlier revision
+            rule = rules[key] = Rule(found.rule, found.level, found.party, sources=sources)
             code = known.get(found.rule)
             rule.title, rule.why = _explained(code.doc if code is not None else "", entry.get("title", ""))
         rule = rules[key]
         rule.n += found.count
+        if found.rule_source and found.rule_source not in rule.sources:
+            rule.sources.append(found.rule_source)
         if len(rule.places) < PLACES:
             rule.places.append({
                 "op": found.operation or "", "channel": visible(found.channel),
