@@ -117,7 +117,7 @@ def _detail(store: Store, family: _Family, texts: dict[str, Event], peers: Peers
             said[m] for m in operation.attached
             if m in said and not _on_a_stream(rows[m], operation) and rows[m].exchange not in taken
         ],
-        findings=[_finding(found) for found in sorted(family.findings(store), key=lambda found: found.t)],
+        findings=[_finding(found) for found in sorted(family.findings(store), key=_weight)],
         client=client, server=server, era=operation.rounds[0].era if operation.rounds else "",
         hops=[_detail(store, one, texts, peers) for one in family.hops], inner=inner, end=store.end(),
     )  # fmt: skip
@@ -165,6 +165,11 @@ def _round(
 def _on_a_stream(row: model.Message, operation: model.Operation) -> bool:
     """Whether the message already stands among the notes of a round."""
     return any(row.exchange == one.request for one in operation.rounds)
+
+
+def _weight(found: model.Finding) -> tuple[int, float]:
+    """The worst first, those in order of time."""
+    return {"must": 0, "should": 1}.get(found.level, 2), found.t
 
 
 def _finding(found: model.Finding) -> FindingDetail:

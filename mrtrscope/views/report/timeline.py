@@ -68,15 +68,16 @@ def write(bars: list[Bar], href: Callable[[str], str]) -> str:
     words = f"{count(len(bars), 'operation')} in {duration(last - first)}: " + ", ".join(
         f"{told[name]:,} {name}" for name in OUTCOMES if told[name]
     )
+    behind = ""  # drawn first: a short bar is wider than its time, and a channel's name may reach over one
     for at, long in axis.pauses[:40]:
         x0, x1 = axis.x(at), axis.x(at + long)
-        body += (
+        behind += (
             f'<g class="tl-pause"><title>nothing for {duration(long)}</title><rect x="{x0:.1f}" y="{HEAD - 4:.1f}" '
             f'width="{max(2.0, x1 - x0):.1f}" height="{height - HEAD:.1f}"/></g>'
         )
     return (
         f'<svg class="timeline" viewBox="0 0 {WIDTH:.0f} {height + 18:.0f}" role="group" aria-labelledby="tl-t">'
-        f'<title id="tl-t">{svg_text(words)}</title>{body}'
+        f'<title id="tl-t">{svg_text(words)}</title>{behind}{body}'
         f'<text class="tl-text" x="{LEFT}" y="{height + 13:.0f}">{svg_text(clock(first))}</text>'
         f'<text class="tl-text" x="{WIDTH - LEFT:.0f}" y="{height + 13:.0f}" text-anchor="end">'
         f"{svg_text(clock(last))}</text></svg>"

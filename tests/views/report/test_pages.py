@@ -358,3 +358,23 @@ def test_a_capture_in_which_nothing_was_asked_says_so(tmp_path: Path) -> None:
     captures.journal(tmp_path / "capture").close()
     result = made(tmp_path / "capture", tmp_path / "report.html")
     assert result.nothing == "Nothing was asked in this capture."
+
+
+def test_pauses_lie_behind_what_happened(tmp_path: Path) -> None:
+    made(SAMPLES / "sample-gateway-faulty", tmp_path / "report.html")
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    timeline = text[text.index('<svg class="timeline"') :]
+    timeline = timeline[: timeline.index("</svg>")]
+    assert 0 < timeline.rindex('class="tl-pause"') < timeline.index('class="tl-text"')
+    assert timeline.rindex('class="tl-pause"') < timeline.index('class="tl-bar')
+    legend = text[text.index('<p class="legend"') :].partition("</p>")[0]
+    assert re.findall(r'class="key (\S+)"', legend) == ["o-complete", "o-error", "o-abandoned", "pause"]
+
+
+def test_the_worst_finding_of_an_operation_stands_first(tmp_path: Path) -> None:
+    made(SAMPLES / "sample-gateway-faulty", tmp_path / "report.html")
+    _, entries = islands(tmp_path / "report.html")
+    levels = [[found["level"] for found in entry["findings"]] for entry in entries]
+    order = ["must", "should", "info"]
+    assert any(len(set(found)) > 2 for found in levels)
+    assert all(found == sorted(found, key=order.index) for found in levels)
