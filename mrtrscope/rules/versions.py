@@ -126,7 +126,8 @@ def no_probe(request: Message, ctx: Context) -> Iterator[Finding]:
 
     Why it matters: a server of an older revision may ignore it, or end.
     Cannot tell: a client may know the era from an earlier run, or speak only this revision; then it is only noted. It
-    is a breach where the same client was seen to do a handshake on this channel and never to probe.
+    is a breach where the same client was seen to do a handshake on this channel and never to probe. One that was
+    seen to probe in a process of its own knows.
     """
     exchange = ctx.exchange
     if (
@@ -140,8 +141,10 @@ def no_probe(request: Message, ctx: Context) -> Iterator[Finding]:
     if request.method == DISCOVER:
         return
     others = ctx.channel.processes.values()
-    both = any(p.handshake and p.info and p.info == exchange.client.info for p in others)
-    both = both and not any(p.first == DISCOVER for p in others)
+    same = [p for p in others if p.info and p.info == exchange.client.info]
+    if any(p.first == DISCOVER for p in same):
+        return
+    both = any(p.handshake for p in same) and not any(p.first == DISCOVER for p in others)
     yield ctx.finding(request, saw=request.method, expected=DISCOVER, level=None if both else "info")
 
 
