@@ -1,5 +1,6 @@
 """The command line. "wrap" and "relay" are sent on before anything is loaded that carrying traffic does not need."""
 
+import _signal  # type: ignore[import-not-found]
 import sys
 
 
@@ -14,17 +15,16 @@ def main() -> None:
         from mrtrscope import relay
 
         relay.leave(relay.main(args[1:]))
+    stops = _signal.getsignal(_signal.SIGINT)
+    if stops is _signal.default_int_handler:
+        _signal.signal(_signal.SIGINT, _signal.SIG_DFL)  # Ctrl-C while modules are loaded is no traceback
     import gc
-    import signal
 
-    stops = signal.getsignal(signal.SIGINT)
-    if stops is signal.default_int_handler:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C while modules are loaded is no traceback
     gc.disable()  # nothing that is just being loaded is garbage, and looking for it takes a tenth of the start
     from mrtrscope.cli import main as command_line
 
     gc.enable()
-    signal.signal(signal.SIGINT, stops)
+    _signal.signal(_signal.SIGINT, stops)
     command_line()
 
 

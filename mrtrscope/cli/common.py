@@ -99,6 +99,7 @@ def opened(capture: Path, no_update: bool = False, *, plain: bool = False) -> It
     """The rows of a capture, brought up to date; trouble with it becomes the error to show."""
     from mrtrscope import analyse
     from mrtrscope.cli.waiting import waiting
+    from mrtrscope.sources.base import SourceError
 
     try:
         with waiting() as progress:
@@ -115,6 +116,8 @@ def opened(capture: Path, no_update: bool = False, *, plain: bool = False) -> It
         except click.ClickException:
             raise
         except Exception as error:
+            if isinstance(error, SourceError):  # it was there when it was analysed
+                raise CannotRead(str(error)) from error
             if why := analyse.damaged(store):
                 raise CannotRead(why) from error
             raise

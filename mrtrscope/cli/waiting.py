@@ -23,7 +23,7 @@ class Waiting:
         self._began = self._since = self._told = time.monotonic()
         self._first: int | None = None
         self._shown = False
-        self._asked = False
+        self.asked = False
 
     def __call__(self, done: int, total: int) -> bool:
         now = time.monotonic()
@@ -32,7 +32,7 @@ class Waiting:
         if now - self._began > PATIENCE and now - self._told > BETWEEN and sys.stderr.isatty():
             self._told, self._shown = now, True
             click.echo(f"\r\x1b[K{self._line(done, total, now)}", err=True, nl=False)
-        return self._asked
+        return self.asked
 
     def _line(self, done: int, total: int, now: float) -> str:
         from mrtrscope.views.words import duration, size
@@ -74,9 +74,9 @@ class Waiting:
             click.echo("\r\x1b[K", err=True, nl=False)
 
     def _ask(self, number: int, frame: FrameType | None) -> None:
-        if self._asked or self._first is None:
+        if self.asked or self._first is None:
             raise KeyboardInterrupt  # at once: nothing is being read yet, or it is meant
-        self._asked = True
+        self.asked = True
 
 
 @contextlib.contextmanager
@@ -87,8 +87,10 @@ def waiting() -> Iterator[Waiting]:
     with Waiting() as progress:
         try:
             yield progress
-            return
         except Stopped:
             pass
+        else:
+            if not progress.asked:
+                return  # else it was asked to stop when there was nothing left to read: the command is not to go on
     click.echo("Stopped. What was read is kept; the same command goes on from there.", err=True)
     raise KeyboardInterrupt

@@ -84,12 +84,16 @@ def _file(place: Path, start: bytes) -> Source:
         return Flows(place, name, opener)
     if text[:1] == b"[":
         return transcript.HttpList(place, name, opener)
+    if re.match(rb'\{\s*"log"\s*:', text):  # perhaps all in one line, longer than what is looked at
+        from mrtrscope.sources.har import Har
+
+        return Har(place, name, opener)
     first = _first_object(text)
     if "dir" in first:
         return transcript.StdioTranscript(place, name, opener)
     if "request" in first:
         return transcript.HttpTranscript(place, name, opener)
-    if "log" in first or re.match(rb'\{\s*"log"\s*:', text):
+    if "log" in first:
         from mrtrscope.sources.har import Har
 
         return Har(place, name, opener)

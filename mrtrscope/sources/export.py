@@ -63,11 +63,18 @@ def write(source: Source, folder: Path, change: Callable[[Line], Line] = lambda 
                     if os.path.lexists(path):
                         raise SourceError(f"{path}: is there already; name another folder, or remove it")
                     files[path] = whole.enter_context(new_file(path, private=True))
-                text = json.dumps(change(line), ensure_ascii=False, separators=(",", ":"))
-                files[path].write(text.encode() + b"\n")
+                files[path].write(_json(change(line)) + b"\n")
     except OSError as error:
         raise SourceError(f"{error.filename or folder}: cannot be written: {error.strerror}") from None
     return list(files)
+
+
+def _json(line: Line) -> bytes:
+    text = json.dumps(line, ensure_ascii=False, separators=(",", ":"))
+    try:
+        return text.encode()
+    except UnicodeEncodeError:  # half of a surrogate pair can be written as an escape only
+        return json.dumps(line, separators=(",", ":")).encode()
 
 
 class _Pipes:

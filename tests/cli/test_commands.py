@@ -18,6 +18,8 @@ import pytest
 from mrtrscope import cli
 from mrtrscope.analyse import Unreadable, bring_up_to_date
 from mrtrscope.cli import VERBS, run
+from mrtrscope.cli.common import CannotRead, opened
+from mrtrscope.sources import open_source
 from tests.captures import append, call, journal, now, recorded
 from tests.conftest import LIMIT, ROOT, SAMPLES, mrtrscope, wait_until
 from tests.views.test_rows import finding
@@ -194,6 +196,13 @@ def test_nobody_reading_to_the_end_is_no_error(tmp_path: Path) -> None:
             child.stdout.close()
             assert child.stderr.read() == b""
             assert child.wait(LIMIT) == 0
+
+
+def test_a_capture_that_goes_while_it_is_read_is_said_in_a_line(tmp_path: Path) -> None:
+    recorded(tmp_path / "c")
+    with pytest.raises(CannotRead, match="no such file or folder"), opened(tmp_path / "c"):
+        (tmp_path / "c").rename(tmp_path / "d")
+        open_source(tmp_path / "c")
 
 
 def begun(capture: Path) -> bool:

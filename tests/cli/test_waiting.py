@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from mrtrscope import analyse, analyser
-from mrtrscope.cli.waiting import Waiting
+from mrtrscope.cli.waiting import Waiting, waiting
 from tests.captures import content, recorded
 from tests.conftest import LIMIT, ROOT
 
@@ -86,3 +86,15 @@ def test_ctrl_c_at_a_terminal_stops_in_good_order(tmp_path: Path) -> None:
     assert said.rpartition(b"\x1b[K")[2].startswith(b"Stopped. What was read is kept")
     with analyse.bring_up_to_date(tmp_path) as store:
         assert store.count("messages") >= 16_000
+
+
+def test_ctrl_c_when_there_was_nothing_left_to_read_is_not_lost() -> None:
+    """A command that follows, such as watch, would go on for ever."""
+    before = signal.getsignal(signal.SIGINT)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt), waiting() as progress:
+            progress(1, 1)
+            signal.raise_signal(signal.SIGINT)
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -155,3 +155,11 @@ def test_what_was_stopped_leaves_nothing_that_looks_whole(
             into(stopped, tmp_path / "into")
         left = [path for path in (tmp_path / "into").rglob("*") if path.is_file()]
         assert left == []
+
+
+def test_half_of_a_surrogate_pair_is_exported_as_an_escape(tmp_path: Path) -> None:
+    path = tmp_path / "lone.jsonl"
+    path.write_text('{"t": 1, "dir": "c2s", "channel": "\\ud800x", "line": "{}"}\n', encoding="ascii")
+    with open_source(path) as source:
+        (made,) = write(source, tmp_path / "out")
+    assert json.loads(made.read_text(encoding="utf-8"))["channel"] == "\ud800x"

@@ -157,6 +157,17 @@ def test_a_har_file(tmp_path: Path) -> None:
     assert [e.http.error for e in events if e.http and e.http.number == 2][-1] == "net::ERR_FAILED"
 
 
+def test_a_har_file_that_is_one_long_line(tmp_path: Path) -> None:
+    request = {"method": "POST", "url": "https://h/mcp", "headers": [], "postData": {"text": rpc(1).decode()}}
+    entries = [{"startedDateTime": "2026-11-29T19:00:11.500Z", "request": request}] * 9000
+    path = tmp_path / "x"
+    path.write_text(json.dumps({"log": {"version": "1.2", "entries": entries}}), encoding="utf-8")
+    assert path.stat().st_size > 1 << 20
+    with open_source(path) as source:
+        assert source.kind == "HAR"
+        assert sum(frame.kind == DATA for frame in source.frames()) >= 9000
+
+
 def flow_file(path: Path, *flows: Any) -> Path:
     buffer = io.BytesIO()
     for flow in flows:
