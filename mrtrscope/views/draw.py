@@ -52,6 +52,7 @@ class _Page:
         for span in spans:
             self._frame_label(span, body)
         sheet = Sheet(self.cols, self.placed, {p.index: p for p in self.part}, self.slots, body - 4, bottom)
+        sheet.captions += [self._end_area(p) for p in self.part if p.row.kind == "end"]
         for ribbon in scene.ribbons:
             if items := band(ribbon, sheet):
                 at = ribbon.stop if ribbon.stop is not None else ribbon.start
@@ -279,6 +280,12 @@ class _Page:
         group.items.append(
             Text((low + high) / 2, p.y + 2, label, SMALL, "muted", "middle", True, area=(low, high))
         )
+
+    def _end_area(self, p: Placed) -> tuple[float, float, float, float]:
+        """Where it says how an operation ended: left of its column, right of it where that is the first one."""
+        x, right = self.cols.x[p.row.source], self.cols.right
+        left = x if x == min(self.cols.x.values()) else 10.0
+        return left, p.y - 10, right if left == x else x, p.y + 9
 
     def _end(self, p: Placed, group: Group) -> None:
         x = self.cols.x[p.row.source]

@@ -228,7 +228,9 @@ def caption_rows(ribbon: Ribbon, placed: list[Placed]) -> list[Placed]:
 
 def _make_room_for_captions(scene: Scene, placed: list[Placed]) -> None:
     """The rows that a ribbon's words stand beside are at least as high as the words."""
-    waiting: dict[int, float] = {}  # last of the rows -> how high the words are together
+    first = scene.participants[0].id
+    # Last of the rows -> how high the words are together; how it ended stands there, too, where nobody is left of it.
+    waiting = {p.index: CAPTION for p in placed if p.row.kind == "end" and p.row.source == first}
     for ribbon in scene.ribbons:
         beside = caption_rows(ribbon, placed)
         if not beside:

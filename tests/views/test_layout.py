@@ -9,11 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mrtrscope import analyse
+from mrtrscope.views import detail
 from mrtrscope.views.build import build
 from mrtrscope.views.draw import draw
 from mrtrscope.views.scene import LinkDetail, OperationDetail
 from mrtrscope.views.shapes import Box, Page, Path, Text
 from mrtrscope.views.writers.png import plain
+from tests.conftest import SAMPLES
 from tests.views import nasty, scenes
 from tests.views.scenes import ACCEPT, CONFIRM, Script
 
@@ -249,3 +252,24 @@ def test_what_a_label_ends_with_is_seen_too() -> None:
     ]
     assert calls and all("…" in text and text.endswith(f"  id {n}") for n, text in enumerate(calls, 1))
     assert build(made).title.endswith("12.4 s, nearly all of it waiting") and len(build(made).title) < 160
+
+
+@pytest.mark.parametrize("outcome", ["open", "abandoned", "lost", "cancelled"])
+@pytest.mark.parametrize("known", [True, False])
+def test_how_it_ended_does_not_lie_on_the_state(outcome: str, known: bool) -> None:
+    """Where the questions are of no known kind nobody stands left of the client, and the words go to its right."""
+    script = Script()
+    made = script.ask(CONFIRM if known else {}, scenes.STATE).detail()
+    made.outcome, made.end = outcome, made.t + 9
+    assert [faults(page) for page in draw(build(made))] == [[]]
+
+
+@pytest.mark.parametrize("sample", sorted(path.name for path in SAMPLES.glob("sample-*")))
+def test_labels_stand_apart_in_what_was_really_said(sample: str) -> None:
+    with analyse.bring_up_to_date(SAMPLES / sample) as store:
+        found = list(detail.details(store, store.operations()))
+    assert found
+    for one in found:
+        for unfold in (False, True):
+            for page in draw(build(one, unfold=unfold)):
+                assert faults(page) == [], one.id
