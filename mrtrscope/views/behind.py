@@ -87,7 +87,7 @@ class Behind:
 
     def _gap(self, id: str, seconds: float, who: set[Side], again: bool) -> Row:
         names = series([_WHO[side] for side in SIDES if side in who])
-        label = f"{duration(seconds)} " + (f"waiting for {names}" if names else "until the client came back")
+        label = f"{duration(seconds)} " + (f"waiting for {names}" if names else "until the retry")
         if again:
             label = f"{duration(seconds)} after the question, once more"
         return Row("gap", id, label, self.near)

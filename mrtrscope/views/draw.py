@@ -38,8 +38,7 @@ class _Page:
     def draw(self) -> Page:
         cols, scene = self.cols, self.scene
         title = scene.title if self.of == 1 else f"({self.n} of {self.of}) {scene.title}"
-        self._heading(title)
-        top = 64.0
+        top = 64.0 + self._heading(title)
         body = top + _HEAD + 16
         continued = any(span.first < self.first <= span.last for span in scene.spans)
         bottom = layout.place(self.part, body + 20 if continued else body)
@@ -71,15 +70,22 @@ class _Page:
         self.groups.append(group)
         return group
 
-    def _heading(self, title: str) -> None:
+    def _heading(self, title: str) -> float:
+        """Title and subtitle; returns how much more room than usual they take."""
         room = self.cols.width - 2 * EDGE
         group = self._group("title", seen=f"{title}\n{self.scene.subtitle}")
         area = (EDGE, self.cols.width - EDGE)
         size = next((s for s in (17, 16, 15, 14) if metrics.width(title, s, bold=True) <= room), 13)
-        shown = metrics.cut(title, room, lambda t: metrics.width(t, size, bold=True))
-        group.items.append(Text(EDGE, 28, shown, size, bold=True, area=area))
+        lines = [title]
+        if metrics.width(title, size, bold=True) > room:
+            size, lines = 14, _in_two(title)
+        for n, line in enumerate(lines):
+            shown = metrics.cut(line, room, lambda t: metrics.width(t, size, bold=True))
+            group.items.append(Text(EDGE, 28 + 18 * n, shown, size, bold=True, area=area))
+        more = 18.0 * (len(lines) - 1)
         below = metrics.cut(self.scene.subtitle, room, lambda t: metrics.width(t, 12), middle=True)
-        group.items.append(Text(EDGE, 47, below, 12, "muted", area=area))
+        group.items.append(Text(EDGE, 47 + more, below, 12, "muted", area=area))
+        return more
 
     def _lifelines(self, top: float, bottom: float) -> None:
         """Whole, but dotted where time passes that the picture leaves out."""
@@ -103,7 +109,7 @@ class _Page:
                                dash="4 3" if behind else ""))  # fmt: skip
         name = {"files": "roots"}.get(who.side, who.side)
         if who.name:
-            shown = metrics.cut(who.name, 2 * half - 12, layout.small)
+            shown = metrics.cut(who.name, 2 * half - 12, layout.small, middle=True)
             group.items.append(Text(x, top + 20, name, LABEL, anchor="middle", bold=True, area=area))
             group.items.append(Text(x, top + 36, shown, SMALL, "muted", "middle", area=area))
         else:
@@ -304,6 +310,15 @@ class _Page:
             low, high = left, x - 16
             text = metrics.cut(p.label, high - low, layout.small_bold)
             group.items.append(Text(high, p.y + 4, text, SMALL, "cancel", "end", True, area=(low, high)))
+
+
+def _in_two(title: str) -> list[str]:
+    """A title in two lines, broken where its parts meet, nearest to its middle."""
+    parts = title.split(" · ")
+    if len(parts) == 1:
+        return parts
+    split = min(range(1, len(parts)), key=lambda n: abs(len(" · ".join(parts[:n])) - len(title) / 2))
+    return [" · ".join(parts[:split]), " · ".join(parts[split:])]
 
 
 def _told(row: Row) -> str:

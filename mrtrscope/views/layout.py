@@ -190,7 +190,8 @@ def fold_lines(lines: list[Line], room: float) -> list[tuple[str, str, str]]:
             beside = " " * round(mono(name) / mono(" "))
             out += [("item", beside if n else name, part) for n, part in enumerate(folded)]
         else:
-            out.append((line.kind, "", metrics.cut(line.text, room, mono if line.kind == "item" else small)))
+            measure = mono if line.kind == "item" else small
+            out += [(line.kind, "", part) for part in metrics.wrap(line.text, room, 2, measure)]
     return out
 
 

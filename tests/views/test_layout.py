@@ -273,3 +273,29 @@ def test_labels_stand_apart_in_what_was_really_said(sample: str) -> None:
         for unfold in (False, True):
             for page in draw(build(one, unfold=unfold)):
                 assert faults(page) == [], one.id
+
+
+def test_a_title_that_is_too_long_has_two_lines() -> None:
+    made = scenes.broken_state()
+    made.method, made.target = "tools/call", "a_tool_of_a_rather_long_name_" * 9
+    scene = build(made)
+    page = draw(scene)[0]
+    head = next(group for group in page.groups if group.id.endswith("-title"))
+    lines = [item.text for item in head.items if isinstance(item, Text)]
+    assert len(lines) == 3 and " · ".join(lines[:2]) == scene.title
+    assert faults(page) == []
+
+
+def test_a_hint_goes_on_in_a_second_line() -> None:
+    tools = [{"name": f"a_tool_with_some_longer_name_{n}"} for n in range(9)]
+    made = scenes.one_round()
+    answer = made.rounds[0].answer
+    assert answer is not None
+    answer.body = {"jsonrpc": "2.0", "id": 1, "result": {"tools": tools}}
+    page = draw(build(made), width=640.0)[0]
+    row = next(group for group in page.groups if group.id.endswith(f"-{answer.m}"))
+    hints = [
+        item.text for item in row.items if isinstance(item, Text) and item.role == "muted" and not item.mono
+    ]
+    assert any(text.startswith("9 tools: ") for text in hints) and len(hints) > 2
+    assert faults(page) == []
