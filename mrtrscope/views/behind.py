@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from mrtrscope.views import parts, questions
 from mrtrscope.views.redact import Redactor
-from mrtrscope.views.scene import Line, RoundDetail, Row, Side
+from mrtrscope.views.scene import Line, RoundDetail, Row, Said, Side
 from mrtrscope.views.words import duration, series
 
 SIDES: tuple[Side, ...] = ("user", "model", "files")
@@ -67,15 +67,22 @@ class Behind:
         request, answer = round_.request, round_.answer
         side, label, lines = questions.asked("", request.body, self.redact, self.unfold)
         yield self._row("ask", f"{request.m}.ask", side, label, lines, request.m)
+        if answer is not None and parts.is_made(request, answer):
+            return  # a task: what was asked comes with `tasks/result`
         if answer is not None and answer.kind == "response":
-            yield self._gap(f"{answer.m}.gap", answer.t - request.t, {side}, False)
-            result = answer.member("result")
-            side, label, lines = questions.answered("", request.body, result, self.redact, self.unfold)
-            yield self._row("reply", f"{answer.m}.reply", side, label, lines, answer.m)
+            yield from self.brought(request, answer)
         elif answer is None:
             yield Row(
                 "end", f"{request.m}.end", "no answer to this question", self.near, tone="cancel", m=request.m
             )
+
+    def brought(self, question: Said, answer: Said) -> Iterator[Row]:
+        """Waiting and answer to a question asked in the old way."""
+        waited = {questions.side_of(question.method)}
+        yield self._gap(f"{answer.m}.gap", answer.t - question.t, waited, False)
+        result = answer.member("result")
+        side, label, lines = questions.answered("", question.body, result, self.redact, self.unfold)
+        yield self._row("reply", f"{answer.m}.reply", side, label, lines, answer.m)
 
     def _row(
         self, kind: Literal["ask", "reply"], id: str, side: Side, label: str, lines: list[Line], m: str

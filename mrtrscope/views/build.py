@@ -79,7 +79,7 @@ class _Builder:
                     self._questions(answers[to])  # when that one is not drawn
                     self._polls(round_)
                     self._add(self.behind.between(answers[to], round_, again=to in taken))
-                elif number > 1 and round_.link is None and not round_.label:
+                elif number > 1 and round_.link is None and not round_.label and not self._nested(round_):
                     self._add(self.behind.pause(self.detail.rounds[number - 2], round_))
                 self._round(number, round_)
                 if round_.answer is None or round_.answer.m not in away:
@@ -101,6 +101,18 @@ class _Builder:
                 row.id, n = f"{wanted}-{n}", n + 1
             self._ids.add(row.id)
             self.rows.append(row)
+
+    def _nested(self, round_: RoundDetail) -> bool:
+        """Whether it goes the other way than what it belongs to: a question within a call."""
+        return round_.request.dir != self.detail.rounds[0].request.dir
+
+    def _behind(self, round_: RoundDetail) -> None:
+        """What a request of the server means to whoever is behind the client."""
+        question = self.detail.rounds[0].request
+        if questions.is_question(round_.request.method):
+            self._add(self.behind.old(round_))
+        elif round_.request.method == parts.RESULT and question.dir == "s2c" and round_.answer is not None:
+            self._add(self.behind.brought(question, round_.answer))
 
     def _questions(self, round_: RoundDetail) -> None:
         """What an answer asks, right behind it."""
@@ -154,7 +166,7 @@ class _Builder:
         self._polls(round_)
         self._arrow(request, *labels.request(round_, self.redact, self.unfold))
         if request.dir == "s2c" and not self.upstream:
-            self._add(self.behind.old(round_))
+            self._behind(round_)
         later = self.detail.rounds[number].request.t if number < len(self.detail.rounds) else float("inf")
         self._overtaken += [n for n in round_.notes if n.t > later]
         notes = [n for n in round_.notes if n.t <= later]

@@ -7,7 +7,7 @@ from typing import Any
 
 from mrtrscope.views.escape import visible
 from mrtrscope.views.parts import POLLS
-from mrtrscope.views.questions import short, side_of
+from mrtrscope.views.questions import is_question, short, side_of
 from mrtrscope.views.redact import Redactor
 from mrtrscope.views.scene import OperationDetail, Said
 from mrtrscope.views.words import count, duration, series, when
@@ -74,7 +74,7 @@ def _asked(detail: OperationDetail) -> list[str]:
             asks, listed = {k: q for k, q in asks.items() if listed.get(k) != q}, listed | asks
         if isinstance(asks, dict):
             asked.update(side_of(q.get("method", "") if isinstance(q, dict) else "") for q in asks.values())
-        if round_.request.dir == "s2c":
+        if round_.request.dir == "s2c" and is_question(round_.request.method):
             asked[side_of(round_.request.method)] += 1
             action = round_.answer.member("result").get("action") if round_.answer is not None else None
             if isinstance(action, str):

@@ -15,7 +15,7 @@ from mrtrscope.link.statuses import STOPS
 from mrtrscope.views.scene import LinkDetail, RoundDetail, Said
 
 POLLS = frozenset(name for name, what in agents.METHODS.items() if what == agents.GET)  # MCP's is among them
-UPDATE = "tasks/update"
+UPDATE, RESULT = "tasks/update", "tasks/result"
 _LABELS = {
     "tasks/get": "poll", "tasks/update": "answers", "tasks/cancel": "cancels", "tasks/result": "fetches the result",
     "GetTask": "poll", "SubscribeToTask": "resubscribes", "tasks/resubscribe": "resubscribes",
@@ -80,6 +80,11 @@ def state_of(said: Said | None) -> str:
         return word(status)
     found = agent_told(result)
     return found[1] if found is not None else ""
+
+
+def is_made(request: Said, answer: Said) -> bool:
+    """Whether a question of 2025-11-25 that asked for a task was answered with one."""
+    return "task" in request.member("params") and isinstance(answer.member("result").get("task"), dict)
 
 
 def asked(said: Said) -> dict[str, Any]:

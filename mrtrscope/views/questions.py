@@ -22,6 +22,15 @@ def _spoken_text(value: Any, redact: Redactor) -> list[Line]:
     return [Line("text", text[:_TEXT])] if text else []
 
 
+# What a server may say beside questions: it looks for its client, or after a task that its question became.
+_NOT_ASKED = frozenset({"ping", "tasks/get", "tasks/list", "tasks/cancel", "tasks/result"})
+
+
+def is_question(method: str) -> bool:
+    """Whether a request of the server is for whoever is behind the client."""
+    return method not in _NOT_ASKED
+
+
 def side_of(method: str) -> Side:
     """Who answers this kind of question behind the client."""
     if method == "sampling/createMessage":

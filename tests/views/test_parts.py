@@ -260,3 +260,40 @@ def test_what_one_side_tells_is_not_folded_with_the_other_sides() -> None:
         ("arrow", "subscriptions/listen  id 1", "server"), ("fold", "2 tools/list_changed", "client"),
         ("arrow", "cancelled  id 1", "server"),
     ]  # fmt: skip
+
+
+def test_between_two_questions_of_a_call_nothing_is_sent_again() -> None:
+    talk = Talk()
+    call = RoundDetail(talk.said("c2s", "request", {"method": "tools/call", "params": {"name": "x"}}))
+    accept = {"result": {"action": "accept", "content": {}}}
+    inner = [
+        RoundDetail(talk.said("s2c", "request", {**QUESTION}), talk.said("c2s", "response", accept))
+        for _ in range(2)
+    ]
+    call.answer = talk.said("s2c", "response", {"result": {"content": []}})
+    rows = build(detail([call], inner, "legacy")).rows
+    assert [row.label for row in rows if row.kind == "gap"] == ["1.00 s waiting for the user"] * 2
+
+
+def test_a_question_that_becomes_a_task_of_the_client() -> None:
+    """Of 2025-11-25: the server polls, and what the model said comes with the result."""
+    talk = Talk()
+    task = {"taskId": "t", "status": "working"}
+    asked = {"method": "sampling/createMessage", "params": {"messages": [], "maxTokens": 9, "task": {}}}
+    said = {"role": "assistant", "model": "m-1", "content": {"type": "text", "text": "Skua"}}
+    steps: list[tuple[dict[str, Any], dict[str, Any]]] = [
+        (asked, {"task": task}),
+        ({"method": "ping"}, {}),
+        ({"method": "tasks/get", "params": {"taskId": "t"}}, {**task, "status": "completed"}),
+        ({"method": "tasks/result", "params": {"taskId": "t"}}, said),
+    ]
+    first, *inner = [
+        RoundDetail(talk.said("s2c", "request", request), talk.said("c2s", "response", {"result": result}))
+        for request, result in steps
+    ]
+    scene = build(detail([first], parts.of_task(inner, first)))
+    assert [(row.kind, row.label) for row in scene.rows if row.kind != "arrow"] == [
+        ("ask", "sampling"), ("gap", "7.00 s waiting for the model"), ("reply", "completion by m-1"),
+    ]  # fmt: skip
+    assert "model asked once" in scene.title
+    assert "user" not in scene.title
