@@ -145,16 +145,16 @@ class Caching:
             text = self._memory.get("page-scope", digest(*where, cursor))
             if text is not None:
                 was, key, *row = json.loads(text)
-                if was != scope and _read(row).surely_same(client):
+                if type(was) is str and was != scope and _read(row).surely_same(client):
                     remark(exchange, "scopes", {"was": was, "key": key})
         chain = self.chains.get(f"{whom}\0{method}", []) if type(cursor) is str else []
         if type(following) is str:
             _keep(self.chains, f"{whom}\0{method}", [*chain, following][-CURSORS:])
-            if type(scope) is str:
-                text = json.dumps(
-                    [scope, answer.key, client.peer, client.credential.hex(), client.info, client.host]
-                )
-                self._memory.set("page-scope", digest(*where, following), text)
+            said = scope if type(scope) is str else None  # then what a former listing said counts no more
+            text = json.dumps(
+                [said, answer.key, client.peer, client.credential.hex(), client.info, client.host]
+            )
+            self._memory.set("page-scope", digest(*where, following), text)
 
     # -- freshness
 

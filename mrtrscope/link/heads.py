@@ -38,6 +38,7 @@ STANDARD = (
 PARAMS = ("param-absent", "param-differs", "param-form", "param-plain")
 PREFIX = "mcp-param-"
 SAFE = (1 << 53) - 1
+_INF = float("inf")  # what a number beyond doubles is read as
 BOTH_TYPES = ("application/json", "text/event-stream")
 
 _SENTINEL = re.compile(r"=\?base64\?(.*)\?=", re.S)
@@ -180,6 +181,12 @@ def _params(exchange: Exchange, sent: list[tuple[str, str]], head: Head) -> None
             _put(head, "param-unknown", header, printable(value))
 
 
+def _beyond(value: Any) -> bool:
+    """An integer, however it is written, that not every reader of JSON keeps."""
+    whole = type(value) is int or (type(value) is float and (value.is_integer() or value in (_INF, -_INF)))
+    return whole and abs(value) > SAFE
+
+
 def _param(
     exchange: Exchange, head: Head, header: str, text: str | None, path: tuple[str | int, ...]
 ) -> None:
@@ -189,7 +196,7 @@ def _param(
         if text is not None:
             _put(head, "param-extra", header, printable(text), "no header", where)
         return
-    if type(value) is int and abs(value) > SAFE:
+    if _beyond(value):
         _put(head, "param-range", header, str(value)[:64], f"-{SAFE} to {SAFE}", where)
     if text is None:
         if type(value) in (str, int, bool, float):

@@ -16,7 +16,7 @@ from typing import Any
 
 from mrtrscope.link.facts import A2A, LEGACY, META_VERSION, MODERN, UNKNOWN, Exchange, Operation
 from mrtrscope.link.memory import DictMemory, Memory
-from mrtrscope.link.session import Channel, is_legacy, is_modern
+from mrtrscope.link.session import Channel, is_legacy, is_modern, session_version
 from mrtrscope.rules import registry as reg
 from mrtrscope.rules.context import Context, Finding
 from mrtrscope.rules.registry import Group, Rule, Selection, Selector
@@ -76,6 +76,7 @@ class Judge:
         self._select = Selector(chosen)
         self.findings: list[Finding] = []
         self._ids = {rule.order: rule.id for rule in chosen}
+        self._since = {rule.id: str(rule.entry["since"]) for rule in chosen if "since" in rule.entry}
         self._counts: dict[str, list[int]] = {}  # channel -> how often exercised, by the order of the rule
         self._passed: dict[tuple[str, int], int] = {}  # (channel, place in `counted`) -> how often
         self.failures: dict[str, list[Any]] = {}
@@ -229,7 +230,14 @@ class Judge:
                 self._ask_once(group, key, subject, raised)
         self._ask(chosen.alone, subject, raised)
         if raised:
-            self.findings.extend(raised)
+            self.findings.extend(self._of_its_revision(raised, subject) if ctx.era == LEGACY else raised)
+
+    def _of_its_revision(self, raised: list[Finding], subject: Any) -> list[Finding]:
+        """Without what the revision that was agreed on does not say yet."""
+        version = self._ctx.version
+        if not version and isinstance(subject, Event):
+            version = session_version(self._ctx.memory, subject)
+        return [one for one in raised if not version or self._since.get(one.rule, "") <= version]
 
     def _ask_groups(
         self, chosen: Selection, keys: list[Hashable | None], subject: Any, raised: list[Finding]

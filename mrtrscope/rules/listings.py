@@ -19,8 +19,14 @@ NOT_FOUND = re.compile(
 EXPLAINED = said.EXPLAINED_CODES | {-32700, -32600, -32000, -32001, -32042}
 
 
+_LISTED = ("tools", "prompts", "resources", "resourceTemplates", "nextCursor")
+
+
 def undeclared(answer: Message, ctx: Context, capability: str) -> Iterator[Finding]:
-    """A result, though the server's newest capabilities lack the one that its method belongs to."""
+    """A result, though the server's newest capabilities lack the one that its method belongs to.
+
+    A list of nothing supports nothing: it is only noted.
+    """
     exchange = ctx.exchange
     if exchange is None or answer.result.get("resultType") == "input_required":
         return
@@ -29,8 +35,10 @@ def undeclared(answer: Message, ctx: Context, capability: str) -> Iterator[Findi
         return
     ctx.tested()
     if capability not in capabilities:
+        nothing = exchange.method.endswith("/list") and not any(answer.result.get(name) for name in _LISTED)
         yield ctx.finding(
             answer,
+            level="info" if nothing else None,
             saw=sorted(capabilities),
             expected=capability,
             also=[exchange.request],
@@ -58,6 +66,8 @@ def unanswered(event: Message | Operation, ctx: Context, capability: str) -> Ite
         http = exchange.http
         if exchange.answer is not None or http is None or http.status != 404 or http.ours:
             return
+        if http.request_header("mcp-session-id") is not None or "pair" in http.facts:
+            return  # the session is gone
         saw = "HTTP 404"
     yield ctx.finding(
         event if isinstance(event, Message) else exchange.request,

@@ -55,6 +55,12 @@ def test_metadata_of_the_rule_is_that_of_the_catalogue(id: str) -> None:
     assert {eras[r] for r in entry["revisions"]} & rule.eras
 
 
+@pytest.mark.parametrize("id", sorted(id for id, entry in ENTRIES.items() if "since" in entry))
+def test_a_sentence_younger_than_some_revision_is_one_of_an_earlier_era(id: str) -> None:
+    assert ENTRIES[id]["since"] in ("2025-03-26", "2025-06-18", "2025-11-25")
+    assert id not in RULES or registry.LEGACY in RULES[id].eras
+
+
 @pytest.mark.parametrize("id", sorted(EARLIER))
 def test_a_rule_of_two_revisions_says_where_the_earlier_one_has_it(id: str) -> None:
     assert registry.LEGACY in RULES[id].eras
