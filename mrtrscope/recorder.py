@@ -18,7 +18,6 @@ Standard library only, and only what starts fast: processes that carry traffic i
 
 import fcntl
 import os
-import sys
 import time
 from _thread import allocate_lock
 from errno import EBADF, EEXIST, ENOSPC
@@ -31,16 +30,16 @@ if TYPE_CHECKING:
 MAX_RECORD = 1 << 26  # more bytes than this in one append become several records
 ROTATE = 1 << 30
 _SMALL = 1 << 14  # up to here one buffer is cheaper than a vector of three
+_LOOK = 1_000_000_000  # nanoseconds of traffic between two looks after the file
+_ADDING = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
 
 _SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 
 
 def to_json(value: object) -> str:
     """JSON text in ASCII of plain values; the `json` module would import `re`, too slow for a start."""
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "true" if value else "false"
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, int):
         return str(value)
     if isinstance(value, dict):
@@ -65,20 +64,9 @@ def boot_id() -> str:
         finally:
             os.close(fd)
     except (OSError, ValueError):
-        return _boot_session() if sys.platform == "darwin" else ""
+        from mrtrscope.darwin import boot_session
 
-
-def _boot_session() -> str:
-    import ctypes
-
-    try:
-        libc = ctypes.CDLL(None, use_errno=True)
-        text, size = ctypes.create_string_buffer(64), ctypes.c_size_t(64)
-        if libc.sysctlbyname(b"kern.bootsessionuuid", text, ctypes.byref(size), None, 0) == 0:
-            return text.value.decode("ascii", "replace")
-    except (OSError, AttributeError):
-        pass
-    return ""
+        return boot_session()
 
 
 def pid_namespace() -> str:
@@ -113,6 +101,7 @@ class Journal:
         self._stem = stem
         self._header = header
         self._mono = int(str(header["mono"]))
+        self._look = self._mono + _LOOK
         self._rotate = rotate
         self._max = max_size
         self._lock = allocate_lock()
@@ -163,6 +152,8 @@ class Journal:
             head = f"{lane} {kind} {t if t > 0 else 0} {size}\n".encode()
             total = len(head) + size + 1
             with self._lock:
+                if t_ns > self._look:
+                    self._look_after(t_ns)
                 if self._size + total < self._until:
                     if size < _SMALL:
                         done = os.write(self._fd, b"%b%b\n" % (head, data))
@@ -191,6 +182,8 @@ class Journal:
                 chunks += (f"{lane} {kind} {t if t > 0 else 0} {len(data)}\n".encode(), data, b"\n")
             blob = b"".join(chunks)
             with self._lock:
+                if t_ns > self._look:
+                    self._look_after(t_ns)
                 if self._size + len(blob) < self._until:
                     if os.write(self._fd, blob) == len(blob):
                         self._size += len(blob)
@@ -227,6 +220,13 @@ class Journal:
             except OSError:
                 pass
             self._fd = -1
+
+    def _look_after(self, t_ns: int) -> None:
+        """A file that somebody removes or cuts short takes what is written all the same."""
+        from mrtrscope.renewal import look_after
+
+        self._look = t_ns + _LOOK
+        look_after(self)
 
     def _failed(self, lane: str, data: bytes, why: str, closed: bool) -> None:
         try:
@@ -318,9 +318,7 @@ class Journal:
         self._write([f"0z {GAP} {t} {len(body)}\n".encode(), body, b"\n"])
 
     def _set_until(self) -> None:
-        limit = self._rotate
-        if self._max is not None:
-            limit = min(limit, self._max - self._base)
+        limit = self._rotate if self._max is None else min(self._rotate, self._max - self._base)
         self._until = max(limit, 0)
 
     def _open_part(self) -> None:
@@ -328,8 +326,8 @@ class Journal:
         part, base = self._part + 1, self._base + self._size
         header = self._header
         if part > 1:
-            header = {**header, "part": part, "of": self._stem + ".mrj", "base": base, "number": self._number}
-            header["previous"] = os.path.basename(self.path)
+            more = {"part": part, "of": self._stem + ".mrj", "base": base, "number": self._number}
+            header = {**header, **more, "previous": os.path.basename(self.path)}
         line = to_json(header).encode() + b"\n"
         try:
             path, fd = self._create(part)
@@ -347,23 +345,25 @@ class Journal:
         self._set_until()
 
     def _create(self, part: int) -> tuple[str, int]:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
         for again in range(100):
             if again and part == 1:
                 self._stem += "x"
             path = os.path.join(self._folder, self._stem + (".mrj" if part == 1 else f".{part}.mrj"))
             try:
-                return path, _out_of_the_way(os.open(path, flags, 0o600))
+                return path, _out_of_the_way(os.open(path, _ADDING | os.O_CREAT | os.O_EXCL, 0o600))
             except FileExistsError:
                 if part > 1:
                     raise
         raise FileExistsError(EEXIST, "no free name", self._folder)
 
     def _reopen(self) -> bool:
-        """Open the file again after it was closed under us."""
+        """Open the file again after it was closed under us; another where it was let go of."""
         try:
-            flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
-            self._fd = _out_of_the_way(os.open(self.path, flags))
+            if not self._part:
+                _make_private(self._folder)
+                self._open_part()
+                return True
+            self._fd = _out_of_the_way(os.open(self.path, _ADDING))
             self._size = os.fstat(self._fd).st_size
         except OSError:
             return False

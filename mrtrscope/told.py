@@ -19,6 +19,8 @@ def why_not(folder: str, why: str) -> str:
     """Why something is not recorded, and what helps."""
     if why.startswith("recording stopped"):
         return f"{why}; traffic goes on, begin anew with a larger size to record more"
+    if why.startswith("the journal was"):
+        return f"{why} ({folder}); another was begun: leave a journal in place while it is written"
     return f"{why} ({folder}); make room or give rights there"
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 import resource
+import shutil
 import stat
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -449,3 +450,63 @@ def test_damage_can_be_kept_after_the_reader(tmp_path: Path) -> None:
     path = write(tmp_path, [("0i", "data", b"x")])
     reader = Reader(read_header(path))
     assert str(Damage(reader, 5, 7, 0)).startswith(f"{path}: damaged record at byte 5.\n0 records before it")
+
+
+def emptied(path: Path) -> None:
+    os.truncate(path, 0)
+
+
+def halved(path: Path) -> None:
+    os.truncate(path, path.stat().st_size // 2)
+
+
+def folder_removed(path: Path) -> None:
+    shutil.rmtree(path.parent.parent)
+
+
+def replaced(path: Path) -> None:
+    path.unlink()
+    path.write_bytes(b"of somebody else\n")
+
+
+@pytest.mark.parametrize("meddle", [Path.unlink, emptied, halved, folder_removed, replaced])
+def test_a_journal_taken_away_is_begun_anew(meddle: Callable[[Path], object], tmp_path: Path) -> None:
+    """Within a second of traffic; what was lost is told, and stands in the new one as a gap."""
+    journal = Journal.create(str(tmp_path / "capture"), "wrap", "x")
+    told: list[str] = []
+    journal.told = lambda folder, why: told.append(why)
+    t, old = journal._mono, Path(journal.path)
+    for n in range(10):
+        journal.append("0i", "data", t + n, b"before")
+    size = old.stat().st_size
+    meddle(old)
+    left = old.stat().st_size if meddle in (emptied, halved) else 0
+    second = t + 1_000_000_100
+    journal.append("0i", "data", second, b"after")
+    journal.append_many([("0o", "data", second, b"too")])
+    journal.close()
+    frames, _ = everything(Path(journal.path))
+    why = "the journal was cut short" if meddle in (emptied, halved) else "the journal was removed"
+    assert told == [why, ""]
+    (gap,) = [json.loads(frame.data) for frame in frames if frame.kind == "gap"]
+    assert (gap["bytes"], gap["why"]) == (size - left, why)
+    assert gap["frames"] == journal.lost_frames == (1 if left or meddle is emptied else 10)
+    assert [frame.data for frame in frames if frame.kind == "data"] == [b"after", b"too"]
+    assert read_header(journal.path).part == 1
+    if meddle is replaced:
+        assert old.read_bytes() == b"of somebody else\n"
+
+
+def test_a_journal_that_cannot_begin_anew_yet_does_when_it_can(tmp_path: Path) -> None:
+    capture = tmp_path / "capture"
+    journal = Journal.create(str(capture), "wrap", "x")
+    shutil.rmtree(capture)
+    capture.write_bytes(b"in the way")
+    second = journal._mono + 1_000_000_100
+    journal.append("0i", "data", second, b"lost")
+    capture.unlink()
+    journal.append("0i", "data", second + 1, b"kept")
+    journal.close()
+    frames, _ = everything(Path(journal.path))
+    assert {frame.lane for frame in frames if frame.kind == "gap"} == {"0i", "0z"}
+    assert [frame.data for frame in frames if frame.kind == "data"] == [b"kept"]
