@@ -35,7 +35,7 @@ from mrtrscope.tail import WATERMARK
 from mrtrscope.timeline import Timeline
 
 BATCH = 2_500  # frames between two commits
-SWEPT = 20  # batches after which garbage is looked for
+SWEPT = 100  # batches after which garbage is looked for; nearly nothing is in cycles
 LIVE_SECONDS = 0.25  # a live batch is written after so long at the latest
 PRESENT_SECONDS = 1.0  # what is open now is asked so often at least, where traffic never pauses
 PAYS = 50  # a checkpoint is due when so many times its cost went by,
@@ -324,7 +324,7 @@ def _undisturbed(frames: Iterable[Frame]) -> Iterator[Frame]:
     else was there before is not looked at. Little is left to it, see `Pipeline.settled`."""
     before = gc.get_threshold()
     gc.freeze()
-    gc.set_threshold(300_000, 50, 50)
+    gc.set_threshold(1_000_000, 50, 50)
     try:
         for n, frame in enumerate(frames, 1):
             yield frame

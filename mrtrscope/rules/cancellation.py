@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from mrtrscope.link.facts import Operation
 from mrtrscope.link.pairing import past_key
 from mrtrscope.link.processes import LISTEN
+from mrtrscope.rules import facets
 from mrtrscope.rules.context import Context, Finding
 from mrtrscope.rules.jsonrpc_form import sender
 from mrtrscope.rules.registry import (
@@ -36,7 +37,6 @@ CANCELLED = ("notifications/cancelled",)
 SECOND = 1_000_000
 GRACE = SECOND  # what comes within it after a cancellation may have been under way
 BELIEF = 5 * SECOND  # for so long a client may not have read an answer that was written to it; ours
-LONG = 600 * SECOND
 
 
 @rule("cancel/request-id-valid", level=MUST, fault=EITHER, on=NOTIFICATION, methods=CANCELLED,
@@ -173,7 +173,7 @@ def answers_what_was_cancelled(answer: Message, ctx: Context) -> Iterator[Findin
         )  # fmt: skip
 
 
-@rule("cancel/client-timeout-cancels", level=SHOULD, fault=CLIENT, on=(SETTLED, PRESENT), eras=BOTH,
+@rule("cancel/client-timeout-cancels", level=SHOULD, fault=CLIENT, on=(SETTLED, PRESENT), eras=BOTH, facet="ended",
       source=PAGE + "#timeouts")  # fmt: skip
 def never_times_out(operation: Operation, ctx: Context) -> Iterator[Finding]:
     """A request waited for more than ten minutes, without progress, and was not cancelled.
@@ -185,7 +185,7 @@ def never_times_out(operation: Operation, ctx: Context) -> Iterator[Finding]:
     if exchange is None or exchange.dir != "c2s" or exchange.method == LISTEN or exchange.noted:
         return
     until = exchange.t_end if exchange.t_end is not None else ctx.channel.last
-    if until - exchange.t > LONG and exchange.cancel is None:
+    if until - exchange.t > facets.LONG and exchange.cancel is None:
         ctx.tested()
         waited = f"{(until - exchange.t) // SECOND} s"
         yield ctx.finding(exchange.request, saw=waited, expected="notifications/cancelled", level="info")

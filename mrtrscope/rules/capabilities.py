@@ -145,7 +145,7 @@ def extension_the_client_lacks(answer: Message, ctx: Context) -> Iterator[Findin
         )  # fmt: skip
 
 
-@rule("capability/client-declares-but-never-answers", level=ADVISORY, fault=CLIENT, on=SETTLED,
+@rule("capability/client-declares-but-never-answers", level=ADVISORY, fault=CLIENT, on=SETTLED, facet="ended",
       methods=MRTR_METHODS, source="2026-07-28/client/elicitation#capabilities")  # fmt: skip
 def declared_and_never_answered(operation: Operation, ctx: Context) -> Iterator[Finding]:
     """The client declares a capability and answers no question of that kind.

@@ -39,7 +39,7 @@ def completes_undeclared(answer: Message, ctx: Context) -> Iterator[Finding]:
     Why it matters: clients that read the capabilities never ask, so that the feature is not used.
     Cannot tell: when no answer with capabilities was seen for this credential.
     """
-    yield from undeclared(answer, ctx, "completions")
+    return undeclared(answer, ctx, "completions")
 
 
 @rule("completion/values-limit", level=MUST, fault=SERVER, on=RESULT, methods=METHOD, dirs=FROM_SERVER, eras=BOTH,

@@ -25,6 +25,7 @@ from mrtrscope.link.facts import (
     META_CLIENT_INFO,
     META_VERSION,
     MRTR_METHODS,
+    Operation,
 )
 from mrtrscope.rules.said import complete
 from mrtrscope.wire.events import ABSENT, Message
@@ -50,6 +51,7 @@ RESULT = "result"  # names and types of the members of a result that is no tool 
 CALL = "call"  # the definition of the tool, the arguments, and whether the call was carried out
 TOOLLESS = "toolless"  # that no tools are listed or offered
 ICONLESS = "iconless"  # that nothing has icons
+ENDED = "ended"  # that the last request of a settled operation was answered in time, and asked nothing
 DECLARED = "declared"  # that a client's request has all the fields of `_meta` that one must have
 DECLARATION_HERE = "declaration here"  # DECLARATION, on this channel: for what is reported once on each
 
@@ -129,23 +131,36 @@ def either(message: Message, ctx: Context) -> Hashable | None:
 
 
 def asked_about(message: Message, ctx: Context) -> Hashable | None:
-    """Of an `input_required` result and, where it may hold a link, the call it interrupts."""
+    """Of an `input_required` result and, where its questions may hold a link, the call it interrupts."""
     found = question(message, ctx)
     if found is None or ctx.exchange is None:
         return None
-    raw = message.raw.lower()
-    if not (
-        b"//" in raw or b"www." in raw or b"](" in raw or b"<a" in raw or b"\\" in raw
-    ):  # escapes may hide one
+    linked = _linked.get(found)
+    if linked is None:
+        text = to_json(message.result.get("inputRequests")).lower()
+        if len(_linked) >= _LOOKED_AT:
+            _linked.clear()
+        linked = _linked[found] = any(sign in text for sign in _LINKS)
+    if not linked:
         return found, None
     arguments = _key(ctx.exchange.arguments)
     return None if arguments is None else (found, arguments)
 
 
-def reaction(message: Message, ctx: Context) -> bytes | None:
-    """Of a result that is no error; None for errors, whose words matter."""
+_LINKS = (b"//", b"www.", b"](", b"<a", b"\\")  # escapes may hide one
+_LOOKED_AT = 4096
+_linked: dict[bytes, bool] = {}  # questions by their key, and whether one of the signs is in them
+
+
+def reaction(subject: Message | Operation, ctx: Context) -> bytes | None:
+    """Of a result that is no error, and of an operation that ended with a message; None for errors, whose words matter,
+    and for an operation that ended without."""
     exchange, ask = ctx.exchange, ctx.ask
-    if exchange is None or message.kind != "response":
+    if exchange is None:
+        return None
+    if not isinstance(subject, Message):
+        return b"answered" if exchange.answer is not None else None
+    if subject.kind != "response":
         return None
     answers = exchange.answers
     if type(answers) is not dict or (ask is not None and not answers.keys() >= ask.questions.keys()):
@@ -153,7 +168,7 @@ def reaction(message: Message, ctx: Context) -> bytes | None:
     link = exchange.link
     if link is not None and link.common is not None and not answers.keys() >= set(link.common.keys):
         return None
-    result = message.result
+    result = subject.result
     kind = result.get("resultType")
     if kind not in ("complete", "input_required") or result.get("isError", False) is not False:
         return None
@@ -274,6 +289,8 @@ def result(message: Message, ctx: Context) -> Hashable | None:
     exchange, raw = ctx.exchange, message.raw
     if exchange is None or message.kind != "response" or b"ui://" in raw or b"\\u" in raw:
         return None
+    if exchange.method.startswith("tasks/"):  # whose result is that of a call
+        return None
     found = message.body["result"]
     if type(found) is not dict or found.get("isError", False) is not False:
         return None
@@ -308,6 +325,23 @@ def toolless(message: Message, ctx: Context) -> Hashable | None:
 def iconless(message: Message, ctx: Context) -> Hashable | None:
     """Of a message that has nothing of the name."""
     return "no icons" if b'"icons"' not in message.raw else None
+
+
+def ended(operation: Operation, ctx: Context) -> Hashable | None:
+    """Of an operation that came to its end with an answer that leaves nothing to wait for."""
+    exchange = ctx.exchange
+    if (
+        exchange is None
+        or exchange.answer is None
+        or exchange.ask is not None
+        or exchange.t_end is None
+        or exchange.t_end - exchange.t > LONG
+    ):
+        return None
+    return "answered"
+
+
+LONG = 600_000_000  # microseconds; `cancellation` looks at what waited longer
 
 
 def declared(message: Message, ctx: Context) -> Hashable | None:
@@ -366,6 +400,7 @@ KEYS: dict[str, Callable[[Any, Context], Hashable | None]] = {
     CALL: call,
     TOOLLESS: toolless,
     ICONLESS: iconless,
+    ENDED: ended,
     DECLARED: declared,
     DECLARATION_HERE: declaration_here,
 }

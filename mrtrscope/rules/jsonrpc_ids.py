@@ -169,7 +169,7 @@ def unknown_notification(message: Message, ctx: Context) -> Iterator[Finding]:
     yield ctx.finding(message, saw=method, also=[asked], path="/method", text=text)
 
 
-@rule("jsonrpc/unanswered-request", level=ADVISORY, fault=EITHER, on=(SETTLED, PRESENT), eras=ANY_ERA,
+@rule("jsonrpc/unanswered-request", level=ADVISORY, fault=EITHER, on=(SETTLED, PRESENT), eras=ANY_ERA, facet="ended",
       source="2026-07-28/basic/patterns/index#request-and-response")  # fmt: skip
 def never_answered(operation: Operation, ctx: Context) -> Iterator[Finding]:
     """A request never got a response.

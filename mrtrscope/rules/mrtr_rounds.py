@@ -97,7 +97,7 @@ def retries_without_a_pause(retry: Message, ctx: Context) -> Iterator[Finding]:
         )
 
 
-@rule("mrtr/chain-abandoned", level=ADVISORY, fault=CLIENT, on=(SETTLED, PRESENT),
+@rule("mrtr/chain-abandoned", level=ADVISORY, fault=CLIENT, on=(SETTLED, PRESENT), facet="ended",
       source=PAGE + "#server-requirements-basic-workflow item 8")  # fmt: skip
 def question_never_taken_up(operation: Operation, ctx: Context) -> Iterator[Finding]:
     """An input_required result was never followed by a retry.

@@ -42,7 +42,7 @@ def prompts_undeclared(answer: Message, ctx: Context) -> Iterator[Finding]:
     Why it matters: clients that read the capabilities never ask for them.
     Cannot tell: when no answer with capabilities was seen for this credential.
     """
-    yield from undeclared(answer, ctx, "prompts")
+    return undeclared(answer, ctx, "prompts")
 
 
 @rule("prompts/list-answered", level=MUST, fault=SERVER, on=(FAULT, SETTLED), methods=LIST, eras=BOTH,

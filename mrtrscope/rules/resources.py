@@ -35,7 +35,7 @@ def resources_undeclared(answer: Message, ctx: Context) -> Iterator[Finding]:
     Why it matters: clients that read the capabilities never ask for them.
     Cannot tell: when no answer with capabilities was seen for this credential.
     """
-    yield from undeclared(answer, ctx, "resources")
+    return undeclared(answer, ctx, "resources")
 
 
 @rule("resources/list-answered", level=MUST, fault=SERVER, on=(FAULT, SETTLED), methods=LIST, eras=BOTH,

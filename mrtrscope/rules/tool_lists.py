@@ -69,7 +69,7 @@ def tools_undeclared(answer: Message, ctx: Context) -> Iterator[Finding]:
     Why it matters: clients that read the capabilities never ask for them.
     Cannot tell: when no answer with capabilities was seen for this credential.
     """
-    yield from undeclared(answer, ctx, "tools")
+    return undeclared(answer, ctx, "tools")
 
 
 @rule("tools/list-answered", level=MUST, fault=SERVER, on=(FAULT, SETTLED), methods=LIST, eras=BOTH,

@@ -26,7 +26,7 @@ TEXT_LIMIT = 1 << 20
 
 
 @rule("tools/structured-conforms", level=MUST, fault=SERVER, on=RESULT, methods=CALL + TASK, dirs=FROM_SERVER,
-      eras=BOTH, source=PAGE + "#output-schema")  # fmt: skip
+      eras=BOTH, facet="result", source=PAGE + "#output-schema")  # fmt: skip
 def structured_content_does_not_conform(answer: Message, ctx: Context) -> Iterator[Finding]:
     """A tool with an outputSchema gives no structuredContent, or one that does not fit it.
 
