@@ -132,7 +132,9 @@ class _Builder:
             return set()
         told = {f.at for f in self.detail.findings}
         keep = [n for n, r in enumerate(rounds, 1) if {r.request.m, r.answer.m if r.answer else ""} & told]
-        return set(range(_KEPT + 1, len(rounds) - _KEPT + 1)) - set(keep[: 2 * _KEPT])
+        away = set(range(_KEPT + 1, len(rounds) - _KEPT + 1)) - set(keep[: 2 * _KEPT])
+        threes = [{n, n + 1, n + 2} for n in away if {n + 1, n + 2} <= away]
+        return set().union(*threes)  # one or two between others take no more room drawn
 
     def _fold_round(self, number: int, folded: set[int]) -> None:
         round_ = self.detail.rounds[number - 1]
@@ -174,7 +176,10 @@ class _Builder:
         self._notes([n for n in notes if answer is None or n.t <= answer.t])
         if answer is not None:
             spoken = request.dir == "s2c" and not self.upstream
-            self._arrow(answer, *labels.answer(answer, self.redact, self.unfold, spoken))
+            label, lines, tone = labels.answer(answer, self.redact, self.unfold, spoken)
+            # Of several questions of the server at a time, which one it answers.
+            label += f"  id {questions.short(answer.id, 40)}" if request.dir == "s2c" else ""
+            self._arrow(answer, label, lines, tone)
         elif round_.status is not None and round_.status >= 400:
             label, status = f"HTTP {round_.status}, no JSON-RPC answer", str(round_.status)
             self._add(
@@ -299,9 +304,7 @@ class _Builder:
             span.first, span.last = sorted((index[first], index[last]))
             scene.spans.append(span)
         for span in scene.spans:
-            span.depth = sum(
-                s is not span and s.first <= span.first and span.last <= s.last for s in scene.spans
-            )
+            span.depth = sum(s.first < span.first <= s.last for s in scene.spans)  # those still under way
         scene.ribbons = self.ribbons.drawn(self.place, index)
         scene.marks = [self._mark(n, finding, index) for n, finding in enumerate(detail.findings, 1)]
         return scene

@@ -134,7 +134,7 @@ def rows(scene: Scene, cols: Columns) -> list[Placed]:
 
 def edges(span: Span, cols: Columns) -> tuple[float, float]:
     """Left and right of a frame."""
-    inset = 7.0 * span.depth
+    inset = 7.0 * min(span.depth, 6)
     return cols.left + inset, cols.right - inset
 
 

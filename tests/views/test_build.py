@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -288,3 +289,14 @@ def test_a_request_sent_again_after_a_refusal_waits_in_between() -> None:
         ("gap", "40.0 s until sent again"),
         ("arrow", "tools/call deploy  id 2"),
     ]
+
+
+def test_one_or_two_rounds_between_others_are_not_folded() -> None:
+    made = scenes.many_rounds(13)
+    at = [round_.request.m for round_ in made.rounds]
+    made.findings = [replace(scenes.broken_state().findings[0], at=at[n]) for n in (4, 7)]  # rounds 5 and 8
+    assert [row.label for row in build(made).rows if row.kind == "rounds"] == []
+    made = scenes.many_rounds(14)
+    made.findings = [replace(scenes.broken_state().findings[0], at=made.rounds[4].request.m)]
+    labels = [row.label for row in build(made).rows if row.kind == "rounds"]
+    assert [label.partition(" not")[0] for label in labels] == ["rounds 6 to 11"]

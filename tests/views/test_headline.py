@@ -33,5 +33,5 @@ def test_a_gateway_shows_what_the_server_was_answered() -> None:
     made.hops = [upstream]
     row = next(row for row in build(made).rows if row.m == "m9")
     assert (row.label, [(line.name, line.text) for line in row.lines]) == (
-        "result, accept", [("size", '"M"'), ("token", "‹hidden 1›")],
+        "result, accept  id 0", [("size", '"M"'), ("token", "‹hidden 1›")],
     )  # fmt: skip

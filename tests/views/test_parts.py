@@ -177,7 +177,7 @@ def test_a_poll_between_an_old_question_and_its_answer_is_drawn_there() -> None:
         ("gap", "7.00 s waiting for the user"), ("reply", "accept"),
     ]  # fmt: skip
     assert [(row.label, row.lines) for row in scene.rows[12:13]] == [
-        ("result, accept", [])
+        ("result, accept  id 11", [])
     ]  # the card says the rest
     assert "user asked once, accepted" in scene.title
     assert scene.rows[scene.marks[0].row or 0].kind == "fold"  # what is found at a poll that is not drawn
@@ -297,3 +297,22 @@ def test_a_question_that_becomes_a_task_of_the_client() -> None:
     ]  # fmt: skip
     assert "model asked once" in scene.title
     assert "user" not in scene.title
+
+
+def test_questions_at_the_same_time_are_told_apart() -> None:
+    talk = Talk()
+    call = RoundDetail(talk.said("c2s", "request", {"method": "tools/call", "params": {"name": "x"}}))
+    asked = [RoundDetail(talk.said("s2c", "request", {**QUESTION, "id": n})) for n in (7, 8, 9)]
+    for one, n in zip((asked[1], asked[2], asked[0]), (8, 9, 7), strict=True):
+        one.answer = talk.said("c2s", "response", {"id": n, "result": {"action": "accept"}})
+    call.answer = talk.said("s2c", "response", {"result": {"content": []}})
+    scene = build(detail([call], asked, "legacy"))
+    assert [span.depth for span in scene.spans] == [
+        0,
+        1,
+        2,
+        3,
+    ]  # their ends cross, but no edge lies on another
+    assert [row.label for row in scene.rows if row.label.startswith("result,")] == [
+        "result, accept  id 8", "result, accept  id 9", "result, accept  id 7",
+    ]  # fmt: skip
