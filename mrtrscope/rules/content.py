@@ -78,14 +78,15 @@ def _resource(block: dict[str, Any]) -> Iterator[Place]:
 
 
 def resource_faults(contents: dict[str, Any]) -> Iterator[Place]:
-    """A uri, and either text or Base64 in blob."""
+    """A uri, and either text or Base64 in blob; the one that is null beside the other is not there."""
     yield from _string(contents, "uri")
-    both = [name for name in ("text", "blob") if name in contents]
+    there = [name for name in ("text", "blob") if name in contents]
+    both = [name for name in there if contents[name] is not None] or there
     if len(both) != 1:
         yield "", both or "neither", "has both text and blob" if both else "has neither text nor blob", None
     for name in both:
         yield from _string(contents, name)
-    if "blob" in contents:
+    if "blob" in both:
         yield from _base64(contents, "blob")
 
 

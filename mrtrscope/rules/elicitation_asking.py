@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mrtrscope.rules.context import Context, Finding
+from mrtrscope.rules.context import Context, Finding, finding_id
 from mrtrscope.rules.forms import named
 from mrtrscope.rules.questions import ELICITATION, QUESTION, asked
 from mrtrscope.rules.registry import (
@@ -95,7 +95,7 @@ def asks_in_a_mode_that_was_not_declared(message: Message, ctx: Context) -> Iter
 
     Why it matters: the client cannot show it; the user is never asked, and the operation hangs or fails.
     Cannot tell: when no capabilities were seen. Without elicitation altogether another rule speaks. An empty object
-    declares forms; {"url": {}} declares URLs only.
+    declares forms; {"url": {}} declares URLs only. Of a mode that does not exist it follows.
     """
     capabilities = ctx.exchange.capabilities if ctx.exchange is not None else None
     declared = capabilities.get("elicitation") if capabilities is not None else None
@@ -106,6 +106,8 @@ def asks_in_a_mode_that_was_not_declared(message: Message, ctx: Context) -> Iter
         ctx.tested()
         mode = question.params.get("mode", "form")
         if mode not in modes:
+            path = question.path + "/params/mode"
+            unknown = finding_id("elicitation/mode-valid", message.key, path) if mode not in MODES else ""
             yield ctx.finding(
                 message,
                 saw=mode,
@@ -113,7 +115,8 @@ def asks_in_a_mode_that_was_not_declared(message: Message, ctx: Context) -> Iter
                 also=[
                     ctx.exchange.request if ctx.exchange is not None and message.kind != "request" else None
                 ],
-                path=question.path + "/params/mode",
+                path=path,
+                because=unknown,
                 text=f"{named(question)} is in mode {mode!r:.60}; the client declared "
                 f"{' and '.join(modes) or 'no mode that exists'}",
             )

@@ -17,7 +17,7 @@ SCHEMA = "schema/2026-07-28/schema.ts "
 FROM_SERVER = ("s2c",)
 ROLES = ("user", "assistant")
 _OPTIONAL = (
-    ("temperature", (int, float), "a number"), ("stopSequences", (list,), "an array"),
+    ("temperature", (int, float), "a number"), ("stopSequences", (list,), "an array of strings"),
     ("systemPrompt", (str,), "a string"), ("modelPreferences", (dict,), "an object"),
 )  # fmt: skip
 
@@ -43,6 +43,8 @@ def asks_without_messages(message: Message, ctx: Context) -> Iterator[Finding]:
             value = question.params.get(name, ABSENT)
             if value is not ABSENT and type(value) not in types:
                 yield _wrong(message, ctx, path + name, value, words)
+            elif type(value) is list and not all(type(one) is str for one in value):
+                yield _wrong(message, ctx, path + name, value, "an array of strings")
 
 
 def _wrong(message: Message, ctx: Context, path: str, value: Any, wanted: str) -> Finding:

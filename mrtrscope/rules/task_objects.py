@@ -166,7 +166,7 @@ def failed_for_a_tool_error(message: Message, ctx: Context) -> Iterator[Finding]
         yield ctx.finding(
             message, saw="a result with isError", expected="completed, with that result", path=f"{at}/result"
         )
-    elif type(error) is dict and type(error.get("code")) is not int:
+    elif type(error) is dict and not _whole(error.get("code")):
         yield ctx.finding(message, saw=error.get("code", "absent"), expected="an integer", path=f"{at}/error/code",
                           text="the error of a failed task is no JSON-RPC error")  # fmt: skip
 
