@@ -11,6 +11,7 @@ from mrtrscope.views.scene import Line, RoundDetail, Said, Tone
 from mrtrscope.views.words import count
 
 Words = tuple[str, list[Line], Tone]
+_LOOKED = 2000  # characters of a text that a glance at it is taken from
 _KEYS = 4  # names listed before the rest is counted
 
 
@@ -92,7 +93,8 @@ def _content(result: dict[str, Any], redact: Redactor) -> list[Line]:
     for item in items[:1]:
         inner = item.get("content", item) if isinstance(item, dict) else item
         if isinstance(inner, dict) and isinstance(inner.get("text"), str):
-            lines.append(Line("text", questions.short(redact.text(inner["text"]), 160)))
+            said = " ".join(redact.text(inner["text"])[:_LOOKED].split())  # a glance, not the text as it was
+            lines.append(Line("text", questions.short(said, 160)))
         elif isinstance(inner, dict):
             kind = inner.get("type", inner.get("mimeType", "content"))
             lines.append(Line("hint", questions.short(kind, 60)))

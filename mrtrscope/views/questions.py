@@ -171,7 +171,8 @@ def _field(spec: Any, redact: Redactor) -> str:
     words += [limits for limits in (_limits(spec, "minimum", "maximum", ""), _limits(spec, "minLength", "maxLength",
               " characters"), _limits(spec, "minItems", "maxItems", " of them")) if limits]  # fmt: skip
     if "default" in spec:
-        words.append(f"default {short(redact.value(spec['default']), 40)}")
+        given = short(redact.value(spec["default"]), 40)
+        words.append(f"default {given if given.strip() else repr(given)}")
     title = spec.get("title") or spec.get("description")
     if isinstance(title, str):
         words.append(redact.text(title))

@@ -25,6 +25,7 @@ from mrtrscope.views.scene import RoundDetail, Said
         ({"protocolVersion": "2025-11-25", "serverInfo": {"name": "x"}}, ["agrees on 2025-11-25"]),
         ({"supportedVersions": ["2026-07-28", "2025-11-25"]}, ["speaks 2026-07-28, 2025-11-25"]),
         ({"content": [{"type": "text", "text": "done"}]}, ["done"]),
+        ({"content": [{"type": "text", "text": '{\n  "a": 1,\r\n\t"b": 2\n}'}]}, ['{ "a": 1, "b": 2 }']),
         ({}, []),
     ],
 )

@@ -14,6 +14,7 @@ from mrtrscope.views.words import clock, count, duration
 WIDTH: Final = 1000.0
 LEFT: Final = 8.0
 BARS: Final = 300  # operations that are drawn one by one
+STOPS: Final = 30  # bars up to which each can be reached with the Tab key
 LANES: Final = 12  # of one channel
 COLUMNS: Final = 120
 PAUSE: Final = 0.06  # part of the whole above which a pause is shortened
@@ -87,6 +88,8 @@ def write(bars: list[Bar], href: Callable[[str], str]) -> str:
 def _bars(bars: list[Bar], axis: Axis, href: Callable[[str], str]) -> tuple[str, float]:
     """Operations as bars, in as many lanes as run at once; one group for each channel."""
     out: list[str] = []
+    # More than a few would be as many stops for who goes by keyboard; the table has all of them.
+    stop = ' tabindex="-1"' if len(bars) > STOPS else ""
     y = 14.0
     for channel in dict.fromkeys(bar[2] for bar in bars):
         out.append(f'<text class="tl-text" x="{LEFT}" y="{y:.0f}">{svg_text(cut(channel, 90, len))}</text>')
@@ -100,7 +103,7 @@ def _bars(bars: list[Bar], axis: Axis, href: Callable[[str], str]) -> tuple[str,
                 lane = LANES - 1
             free[lane : lane + 1] = [x + w + 1]
             out.append(
-                f'<a href="{svg_attr(href(id))}"><title>{svg_text(words)}</title>'
+                f'<a href="{svg_attr(href(id))}"{stop}><title>{svg_text(words)}</title>'
                 f'<rect class="tl-bar o-{outcome}" x="{x:.1f}" y="{y + lane * ROW:.1f}" width="{w:.1f}" height="9" '
                 f'rx="2"/></a>'
             )

@@ -378,3 +378,11 @@ def test_the_worst_finding_of_an_operation_stands_first(tmp_path: Path) -> None:
     order = ["must", "should", "info"]
     assert any(len(set(found)) > 2 for found in levels)
     assert all(found == sorted(found, key=order.index) for found in levels)
+
+
+@pytest.mark.parametrize(("sample", "stops"), [("sample-gateway-faulty", False), ("sample-demo", True)])
+def test_a_long_timeline_is_passed_over_by_the_tab_key(sample: str, stops: bool, tmp_path: Path) -> None:
+    made(SAMPLES / sample, tmp_path / "report.html")
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    bars = re.findall(r'<a href="#op\d+"([^>]*)><title>', text.partition('<svg class="timeline"')[2])
+    assert len(bars) > 20 and set(bars) == ({""} if stops else {' tabindex="-1"'})
