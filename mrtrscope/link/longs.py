@@ -8,6 +8,7 @@ which kind. What the operation looks like over time stands in `Operation.more`:
     polls    how often it was asked for      updates  how often it was sent answers
     fetched  when its payload was handed out (2025-11-25)   context  (A2A) see `link.conversations`
     undeclared   True: its client never said that it can follow a task
+    client   True: the client works at it, since the server asked for a task with its question (2025-11-25)
     turn     "server" or "client": whose move it is, and `since` when; so that server and waiting time add up to all
 
 The clock of a task is that of its observer: a state counts from the message that showed it.
@@ -118,6 +119,8 @@ class Longs:
         more["peer"] = exchange.peer.id if exchange.http is None else ""
         if not statuses.declared(exchange):
             more["undeclared"] = True
+        if exchange.dir == "s2c":
+            more["client"] = True
         self._keep(operation)
         self._file(exchange.request, exchange.dir, name, operation.key)
         return self._observe(operation, state, t, exchange)
@@ -241,7 +244,7 @@ def turn(operation: Operation, whose: str, t: int) -> None:
     """Count the time since the last turn for whose move it was, and go on with `whose`."""
     more = facts(operation)
     span = max(0, t - more["since"])
-    if more["turn"] == CLIENT:
+    if more["turn"] == CLIENT or "client" in more:
         operation.waiting += span
     else:
         operation.server += span

@@ -255,3 +255,17 @@ def test_an_analysis_that_stops_and_goes_on_says_the_same(stop: int) -> None:
 
     parts = World()
     assert story(parts) == story(World())
+
+
+def test_a_task_of_the_client_is_its_move_until_it_is_over() -> None:
+    """The server asked for it with its question, in 2025-11-25, and waits."""
+    w = World()
+    ask = {"method": "sampling/createMessage", "params": {"messages": [], "maxTokens": 9, "task": {}}}
+    task = {"taskId": "t", "status": "working"}
+    w.say("s2c", {"jsonrpc": "2.0", "id": 1, **ask}, at=1.0)
+    w.say("c2s", {"jsonrpc": "2.0", "id": 1, "result": {"task": task}}, at=1.5)
+    w.say("s2c", {"jsonrpc": "2.0", "id": 2, "method": "tasks/get", "params": {"taskId": "t"}}, at=2.0)
+    w.say("c2s", {"jsonrpc": "2.0", "id": 2, "result": {**task, "status": "completed"}}, at=2.5)
+    operation = only(w)
+    assert (operation.kind, operation.outcome) == ("task", "complete")
+    assert (operation.server, operation.waiting, operation.t_end) == (0, 1_500_000, 2_500_000)
