@@ -106,7 +106,10 @@ def _words(ribbon: Ribbon, x: float, beside: list[Placed], sheet: Sheet) -> list
     for text, fixed in lines:
         bad = not fixed and ribbon.fate in _BAD
         shown = metrics.cut(
-            text, high - low, layout.mono if fixed else layout.small_bold if bad else layout.small
+            text,
+            high - low,
+            layout.mono if fixed else layout.small_bold if bad else layout.small,
+            middle=fixed,
         )
         size, role = (SMALL - 0.5 if fixed else SMALL), ("suspect" if bad else "muted")
         out.append(Text(low, y, shown, size, role, bold=bad, mono=fixed, area=(low, high)))

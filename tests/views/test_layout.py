@@ -299,3 +299,13 @@ def test_a_hint_goes_on_in_a_second_line() -> None:
     ]
     assert any(text.startswith("9 tools: ") for text in hints) and len(hints) > 2
     assert faults(page) == []
+
+
+def test_a_state_keeps_its_digest_in_a_narrow_picture() -> None:
+    scene = build(scenes.five_rounds())
+    texts = [text.text for text in draw(scene, width=640.0)[0].texts() if text.text.startswith("state ")]
+    assert len(texts) == len(scene.ribbons)
+    assert all(
+        text.endswith(ribbon.label.rpartition(" ")[2])
+        for text, ribbon in zip(texts, scene.ribbons, strict=True)
+    )
