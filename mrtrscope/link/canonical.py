@@ -69,6 +69,27 @@ def arguments_text(request: Message) -> str:
     return text
 
 
+OF_EACH = frozenset(
+    {"progressToken", "traceparent", "tracestate", "baggage"}
+)  # of `_meta`, another each time
+LONG = 1 << 14  # bytes of a `_meta` that is worth the comparison
+
+
+def declaration_text(request: Message) -> bytes | None:
+    """JSON of what `_meta` says in all requests of a client alike, None where that is long or none can be made; worked
+    out once."""
+    text = request.declares
+    if text is None and len(request.raw) <= LONG:
+        meta = request.meta
+        if not OF_EACH.isdisjoint(meta):
+            meta = {name: value for name, value in meta.items() if name not in OF_EACH}
+        try:
+            text = request.declares = to_json(meta)
+        except (PydanticSerializationError, ValueError):  # lone surrogates, numbers beyond measure
+            pass
+    return text
+
+
 def _stamp(value: Any) -> str:
     return hashlib.blake2b(canonical(value).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 

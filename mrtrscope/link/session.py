@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from mrtrscope.link import agents
-from mrtrscope.link.canonical import canonical, spelling
+from mrtrscope.link.canonical import canonical, declaration_text, spelling
 from mrtrscope.link.facts import (
     A2A,
     LEGACY,
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from mrtrscope.link.processes import Process
 
 
+DECLARATIONS = 256  # texts of which it is known what they declare
 ADDRESSES = 1_000  # of which nothing is known but that somebody asked there
 DOCUMENTS = ("/.well-known/oauth-", "/.well-known/openid-configuration", "/.well-known/agent")
 HEADS = ("mcp-", "a2a-")
@@ -88,6 +89,9 @@ class Declared:
         self.version = version
         self.capabilities = capabilities
         self.info = info
+
+
+_modern: dict[bytes, Declared] = {}  # by `declaration_text`: the same comes with every request of a client
 
 
 def is_modern(version: object) -> bool:
@@ -182,12 +186,21 @@ class Sessions:
         """Era, version, capabilities and clientInfo of a request (`era` and `revisions` in the rule catalogue)."""
         if agents.speaks(request):
             return Declared(A2A, agents.version(request), None, "")
+        text = declaration_text(request)
+        known = _modern.get(text) if text is not None else None
+        if known is not None:
+            return known
         meta = request.meta
         version = meta.get(META_VERSION)
         http = request.http
         header = http.request_header("mcp-protocol-version") if http is not None else None
         if type(version) is str and is_modern(version):
-            return Declared(MODERN, version, _dict_or_none(meta.get(META_CAPABILITIES)), self._info(meta))
+            found = Declared(MODERN, version, _dict_or_none(meta.get(META_CAPABILITIES)), self._info(meta))
+            if text is not None:
+                if len(_modern) >= DECLARATIONS:
+                    _modern.clear()
+                _modern[text] = found
+            return found
         if is_modern(header):
             return Declared(MODERN, str(header), _dict_or_none(meta.get(META_CAPABILITIES)), self._info(meta))
         if request.method == "initialize":

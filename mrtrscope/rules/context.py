@@ -72,13 +72,14 @@ class Context:
     raised     findings about this subject so far, of other rules too
     asked, answered   for `questions`: the questions and answers of this subject, None before somebody wanted them
     looks      what `facets` made of this subject so far
+    given      what `facets` made of the answers that requests gave, until these are answered; by key of the exchange
     lasting    False while somebody asks how things stand now (PRESENT): what is found is not kept
     memory     what `link` keeps for ever, to read
     """
 
     __slots__ = (
-        "answered", "ask", "asked", "channel", "counts", "era", "exchange", "lasting", "link", "looks", "memory",
-        "now", "operation", "raised", "rule", "subject", "transport", "version",
+        "answered", "ask", "asked", "channel", "counts", "era", "exchange", "given", "lasting", "link", "looks",
+        "memory", "now", "operation", "raised", "rule", "subject", "transport", "version",
     )  # fmt: skip
 
     exchange: Exchange | None
@@ -98,6 +99,7 @@ class Context:
     asked: Any
     answered: Any
     looks: dict[str, bytes | None]
+    given: dict[str, bytes | None]
     counts: list[int]
 
     def tested(self) -> None:

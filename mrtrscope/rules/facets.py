@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic_core import PydanticSerializationError, to_json
 
+from mrtrscope.link.canonical import declaration_text
 from mrtrscope.link.facts import (
     EXACT,
     INFERRED,
@@ -91,7 +92,11 @@ def _question(message: Message, ctx: Context) -> bytes | None:
 def answer(message: Message, ctx: Context) -> bytes | None:
     """Of a retry whose question is certain; None for anything else, and for text with anything odd about it."""
     if ANSWER not in ctx.looks:
-        ctx.looks[ANSWER] = _answer(message, ctx)
+        found = ctx.looks[ANSWER] = _answer(message, ctx)
+        if ctx.exchange is not None:  # which will be looked at again with its result
+            if len(ctx.given) >= _LOOKED_AT:
+                ctx.given.clear()
+            ctx.given[ctx.exchange.key] = found
     return ctx.looks[ANSWER]
 
 
@@ -172,7 +177,8 @@ def reaction(subject: Message | Operation, ctx: Context) -> bytes | None:
     kind = result.get("resultType")
     if kind not in ("complete", "input_required") or result.get("isError", False) is not False:
         return None
-    found = _answer(exchange.request, ctx)
+    given = ctx.given
+    found = given.pop(exchange.key) if exchange.key in given else _answer(exchange.request, ctx)
     return None if found is None else found + kind.encode()
 
 
@@ -364,14 +370,8 @@ def declaration_here(message: Message, ctx: Context) -> Hashable | None:
 _OTHERS = frozenset({"sampling/createMessage", "roots/list"})
 
 
-def declaration(message: Message, ctx: Context) -> bytes | None:
+def declaration(message: Message, ctx: Context) -> Hashable | None:
     """Of a request whose only `_meta` is that of its params."""
-    if DECLARATION not in ctx.looks:
-        ctx.looks[DECLARATION] = _declaration(message, ctx)
-    return ctx.looks[DECLARATION]
-
-
-def _declaration(message: Message, ctx: Context) -> bytes | None:
     if (
         message.kind != "request"
         or message.dir != "c2s"
@@ -379,12 +379,13 @@ def _declaration(message: Message, ctx: Context) -> bytes | None:
         or message.raw.count(b'"_meta"') != 1
     ):
         return None
-    meta = {name: value for name, value in message.meta.items() if name not in _OF_EACH}
-    initialize = message.params if message.method == "initialize" else None
-    return _key([meta, initialize, ctx.era, ctx.version, ctx.transport])
+    text = declaration_text(message)
+    initialize = _key(message.params) if message.method == "initialize" else b""
+    if text is None or initialize is None:
+        return None
+    return text, initialize, ctx.era, ctx.version, ctx.transport
 
 
-_OF_EACH = ("progressToken", "traceparent", "tracestate", "baggage")
 KEYS: dict[str, Callable[[Any, Context], Hashable | None]] = {
     QUESTION: question,
     ANSWER: answer,

@@ -85,6 +85,7 @@ class Judge:
         ] = {}  # by facet, or all facets of a selection, and what its rules saw
         self._seen: list[_Sound] = []  # those of them that were seen again since they were counted last
         self._ctx = Context()
+        self._ctx.given = {}
         self._ctx.memory = DictMemory() if memory is None else memory
         self._ctx.lasting = True
 

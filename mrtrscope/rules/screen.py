@@ -13,8 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic_core import to_json
-
+from mrtrscope.link.canonical import declaration_text
 from mrtrscope.link.facts import META_CAPABILITIES, META_CLIENT_INFO, META_VERSION
 from mrtrscope.rules import keys
 from mrtrscope.rules.ordinary import plain_text, shaped
@@ -27,12 +26,11 @@ _TRACE = frozenset({"traceparent", "tracestate", "baggage"})
 _ORDINARY_TYPES = ("complete", "input_required")
 _ODD_METHODS = ("notifications/", "rpc.")  # for a request
 _KEYS_LIMIT = 4096
-_CAPABILITIES = 64
-_SMALL = 1 << 14  # capabilities out of larger messages are not kept for comparison
+_DECLARATIONS = 64
 
 # Results of pure functions, kept because the same keys and objects come with every message.
 _sound_keys: set[str] = set()
-_looked_at: dict[bytes, bool] = {}  # capabilities by their text
+_looked_at: dict[bytes, bool] = {}  # `canonical.declaration_text` -> whether it is sound
 
 
 def screen(message: Message) -> int:
@@ -59,7 +57,7 @@ def screen(message: Message) -> int:
             meta = None
             if "params" in body:
                 odd |= ODD
-        if message.dir == "c2s" and not _declares(meta, message.raw):
+        if message.dir == "c2s" and not _declares(meta, message):
             odd |= DECLARES_ODDLY
     elif kind == "response":
         result = body["result"]
@@ -131,30 +129,29 @@ def _look_up(meta: dict[Any, Any]) -> int:
     return found
 
 
-def _declares(meta: Any, raw: bytes) -> bool:
-    """The per-request fields are all there and sound."""
-    if type(meta) is not dict or type(meta.get(META_VERSION)) is not str:
+def _declares(meta: Any, request: Message) -> bool:
+    """The per-request fields are all there and sound; remembered, for they come with every request of a client."""
+    if type(meta) is not dict:
         return False
-    capabilities = meta.get(META_CAPABILITIES)
-    if type(capabilities) is not dict or not _named(meta.get(META_CLIENT_INFO)):
-        return False
-    if len(raw) >= _SMALL:
-        return _plain(capabilities)
-    return _remembered(capabilities)
-
-
-def _remembered(capabilities: dict[str, Any]) -> bool:
-    """As `_plain`, for what comes with every request of a client."""
-    try:
-        text = to_json(capabilities)
-    except ValueError:  # lone surrogates
-        return _plain(capabilities)
-    plain = _looked_at.get(text)
-    if plain is None:
-        if len(_looked_at) >= _CAPABILITIES:
+    text = declaration_text(request)
+    if text is None:
+        return _sound(meta)
+    sound = _looked_at.get(text)
+    if sound is None:
+        if len(_looked_at) >= _DECLARATIONS:
             _looked_at.clear()
-        plain = _looked_at[text] = _plain(capabilities)
-    return plain
+        sound = _looked_at[text] = _sound(meta)
+    return sound
+
+
+def _sound(meta: dict[str, Any]) -> bool:
+    capabilities = meta.get(META_CAPABILITIES)
+    return (
+        type(meta.get(META_VERSION)) is str
+        and type(capabilities) is dict
+        and _named(meta.get(META_CLIENT_INFO))
+        and _plain(capabilities)
+    )
 
 
 def _named(info: Any) -> bool:

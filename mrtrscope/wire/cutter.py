@@ -159,7 +159,7 @@ def fill(made: Message, body: Any, kind: str, oddities: jsonrpc.Oddities) -> Non
     """Set what follows from the parsed value, also when it is another than before."""
     made.body = body
     made.kind = kind
-    made.spelled = None
+    made.spelled = made.declares = None
     if type(body) is dict:
         id = made.id = body.get("id", ABSENT)
         made.id_text = jsonrpc.id_text(id)

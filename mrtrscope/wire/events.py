@@ -260,14 +260,14 @@ class Message(Event):
     before    its text as it came, where somebody edited it on the way (`raw` is what was passed on then); else empty
     params, meta, result, error   what the body has of that name (`meta`: `_meta` of params) when that is an object,
               else an empty dict (do not change them)
-    spelled   what `link.canonical` made of its arguments, None before it was asked
+    spelled, declares   what `link.canonical` made of its arguments and of its `_meta`, None before it was asked
     """
 
     __slots__ = (
-        "batch", "before", "body", "error", "frames", "id", "id_text", "kind", "meta", "method", "oddities", "params",
-        "raw", "result", "spelled", "sse",
+        "batch", "before", "body", "declares", "error", "frames", "id", "id_text", "kind", "meta", "method",
+        "oddities", "params", "raw", "result", "spelled", "sse",
     )  # fmt: skip
-    _derived = ("key", "params", "meta", "result", "error", "before", "spelled")
+    _derived = ("key", "params", "meta", "result", "error", "before", "spelled", "declares")
 
     kind: str
     body: Any
@@ -285,6 +285,7 @@ class Message(Event):
     error: dict[str, Any]
     before: bytes
     spelled: str | None
+    declares: bytes | None
 
     if not TYPE_CHECKING:
 
@@ -295,7 +296,7 @@ class Message(Event):
                 found = self.body.get(name) if type(self.body) is dict else None
             elif name == "meta":
                 found = self.params.get("_meta")
-            elif name == "spelled":
+            elif name in ("spelled", "declares"):
                 return None
             else:
                 return super().__getattr__(name)
