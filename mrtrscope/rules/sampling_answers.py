@@ -16,6 +16,7 @@ PAGE = "2026-07-28/client/sampling"
 SCHEMA = "schema/2026-07-28/schema.ts "
 FROM_CLIENT = ("c2s",)
 BYTES_A_TOKEN = 16  # no common tokenizer averages above that on prose
+FEW_TOKENS = 4  # below that it is no average: a long word may be one token
 LOOPS = 25
 LOOP_REPORTS = (LOOPS + 1, 100, 1000)
 
@@ -122,11 +123,12 @@ def answer_is_too_long(message: Message, ctx: Context) -> Iterator[Finding]:
         if not isinstance(limit, int) or limit < 1 or value.get("stopReason") == "toolUse":
             continue
         ctx.tested()
+        room = BYTES_A_TOKEN * max(limit, FEW_TOKENS)
         texts = [b["text"] for b in _blocks(value) if b.get("type") == "text" and type(b.get("text")) is str]
-        if sum(len(text) for text in texts) * 4 <= BYTES_A_TOKEN * limit:
+        if sum(len(text) for text in texts) * 4 <= room:
             continue
         size = sum(len(c.encode("utf-8", "replace")) for text in texts for c, _ in itertools.groupby(text))
-        if size > BYTES_A_TOKEN * limit:
+        if size > room:
             yield ctx.finding(message, saw=f"{size} bytes of text", expected=f"maxTokens {limit}",
                               also=[_question(ctx)], path=answer.path + "/content")  # fmt: skip
 
