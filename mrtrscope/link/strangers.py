@@ -19,7 +19,8 @@ from mrtrscope.wire.events import ABSENT
 ASKED_KEYS, ASKED_TARGET = "asked-keys", "asked-target"
 LOOKED_AT = 16  # results looked at, of those that asked the same keys or issued the same state
 AT_ONCE = 50_000  # two retries within so many microseconds may have come from one answer of a user
-RECENT = 64
+RECENT, FILED = 64, 512
+PARTS, LENGTH = 32, 1 << 12  # of what is kept to be known again
 
 
 class Strangers:
@@ -30,16 +31,27 @@ class Strangers:
         self._retries = retries
         # (time, peer, method, target, digest of what was accepted, result taken up, request), of the last retries
         self._recent: deque[tuple[int, str, str, str, bytes, str, str]] = deque(maxlen=RECENT)
-        self._filed: set[tuple[str, str, str]] = set()  # targets of which memory knows that they asked
+        self._filed: set[tuple[str, ...]] = set()  # what memory knows: whom a target asked, under which keys
 
     def file(self, channel: str, ask: Ask) -> None:
-        """Remember an input_required result."""
-        target = (channel, ask.method, ask.target)
-        if target not in self._filed:
-            self._filed.add(target)
-            if len(self._filed) > RECENT:
-                self._filed.clear()
-            self._memory.set(ASKED_TARGET, digest(*target), "1")
+        """Remember an input_required result; once for a while, where the same keys are asked of the same client."""
+        client = ask.client
+        asked = (
+            channel,
+            ask.method,
+            ask.target,
+            client.peer,
+            client.credential.hex(),
+            client.info,
+            *ask.questions,
+        )
+        if asked in self._filed:
+            return
+        if len(self._filed) >= FILED:
+            self._filed.clear()
+        if len(asked) <= PARTS and sum(map(len, asked)) <= LENGTH:
+            self._filed.add(asked)
+        self._memory.set(ASKED_TARGET, digest(channel, ask.method, ask.target), "1")
         if ask.questions:
             self._memory.add(ASKED_KEYS, _keys(channel, ask.questions), ask.key)
 

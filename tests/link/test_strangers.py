@@ -34,6 +34,17 @@ def test_a_target_that_was_ever_asked_may_mean_its_own_question() -> None:
     assert w.call(3, "list_logs", answers=accept("ok")).stranger is None
 
 
+def test_what_is_asked_again_and_again_is_filed_once_for_each_target_and_client() -> None:
+    memory = DictMemory()
+    w = World(memory)
+    for n, (target, process) in enumerate([("deploy", "p"), ("deploy", "p"), ("work", "p"), ("deploy", "q")]):
+        last = w.call(n, target, process=process)
+        w.ask(n, "ok", process=process)
+    foreign = w.call(9, "list_logs", answers=accept("ok"), process="q")
+    assert foreign.stranger is not None and foreign.stranger.exchange == last.key
+    assert sum(len(keys) for (space, _), keys in memory._many.items() if space == "asked-keys") == 3
+
+
 def test_another_client_may_answer_a_question_from_before_the_capture() -> None:
     w = World()
     w.call(1, "deploy")
