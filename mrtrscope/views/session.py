@@ -296,7 +296,8 @@ def hash_of(m: str) -> int:
 def text(session: Session, width: int = 100) -> str:
     """The lanes for a terminal."""
     left, ends = 34, 26
-    out = [*metrics.wrap(session.title, width, 3, metrics.cells), session.subtitle, ""]
+    out = [*metrics.wrap(session.title, width, 3, metrics.cells), session.subtitle]
+    out += [*metrics.wrap(_SIGNS, width, 3, metrics.cells), ""]
     for n in range(0, len(session.lanes), LANES):
         lanes = session.lanes[n : n + LANES]
         scale = Scale(
@@ -314,6 +315,7 @@ def text(session: Session, width: int = 100) -> str:
     return "\n".join(out) + "\n"
 
 
+_SIGNS = "▓ server  █ answer  ? asks  = state back  ! error  x cancelled, lost"
 _BLOCKS = {"asked": "?", "answered": "█", "failed": "!", "cancelled": "x", "lost": "x"}
 
 

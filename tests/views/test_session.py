@@ -99,7 +99,7 @@ def test_png_dot_and_text() -> None:
     assert dot.count(b"op29") > 0
     (text,) = drawn(operations, CHANNEL, "text", Options(width=90))
     lines = text.decode().splitlines()
-    assert len(lines) == 3 + 29 or len(lines) == 4 + 29
+    assert len(lines[lines.index("") + 1 :]) == 29
     assert max(map(cells, lines)) <= 100
 
 
@@ -120,3 +120,11 @@ def test_a_lane_says_how_many_findings_are_of_the_worst_level() -> None:
     page = next(session.pages(session.build([operation(2)], CHANNEL)))
     sign = next(item for group in page.groups for item in group.items if isinstance(item, Sign))
     assert sign.text == "1" and "must +1" in [text.text for text in page.texts()]
+
+
+@pytest.mark.parametrize("width", [72, 80, 140])
+def test_the_signs_of_a_session_in_text_are_explained(width: int) -> None:
+    lines = session.text(session.build([operation(1)], CHANNEL), width).splitlines()
+    told = " ".join(lines[: lines.index("")])
+    assert all(f"{sign} " in told for sign in ("▓", "█", "?", "=", "!", "x"))
+    assert all(cells(line) <= width for line in lines[: lines.index("")] if not line.startswith("20"))
