@@ -155,6 +155,13 @@ def print_lines(lines: Iterable[str]) -> None:
             write(line.encode(encoding, "backslashreplace").decode(encoding) + "\n")
 
 
+def print_paths(paths: Iterable[Path]) -> None:
+    """Paths, for a program as they are; on a terminal nothing in them acts on it."""
+    from mrtrscope.views.escape import visible
+
+    print_lines(visible(str(path)) if on_terminal() else str(path) for path in paths)
+
+
 def print_json(key: str, rows: Iterable[BaseModel], rest: Callable[[], dict[str, Any]] | None = None) -> None:
     """`{"key": [rows…], …rest}`, written row by row, so that a million rows need no memory; ASCII only."""
     with _read_by_somebody() as write:

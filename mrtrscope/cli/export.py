@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from mrtrscope.cli.common import CannotRead, epilog, print_lines, say
+from mrtrscope.cli.common import CannotRead, epilog, print_paths, say
 from mrtrscope.cli.newest import newest_capture_argument
 
 
@@ -36,7 +36,7 @@ def export(capture: Path, jsonl: bool, output: Path, raw: bool) -> None:
     try:
         with open_source(capture) as source:
             hide = None if raw else Hiding(source.headers()).line
-            print_lines(str(path) for path in write(source, output, hide or (lambda line: line)))
+            print_paths(write(source, output, hide or (lambda line: line)))
             for line in source.trouble:
                 say(line)
     except SourceError as error:

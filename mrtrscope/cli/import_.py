@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from mrtrscope.cli.common import CannotRead, epilog, print_lines, say
+from mrtrscope.cli.common import CannotRead, epilog, print_paths, say
 
 
 @click.command("import", epilog=epilog("mrtrscope import captures/sample-demo --capture my-copy"))
@@ -28,7 +28,7 @@ def import_(files: tuple[Path, ...], capture: Path | None) -> None:
     for path in files:
         try:
             with open_source(path) as source:
-                print_lines(str(made) for made in import_source(source, folder))
+                print_paths(import_source(source, folder))
                 for line in source.trouble:
                     say(line)
         except SourceError as error:

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -178,7 +179,9 @@ def rule(
 
     def register(check: F) -> F:
         doc = check.__doc__ or ""
-        if "Why it matters:" not in doc:
+        if sys.flags.optimize > 1:
+            doc = id  # under -OO nothing has a docstring
+        elif "Why it matters:" not in doc:
             raise BadRule(f"{id}: the docstring says no 'Why it matters:'")
         RULES[id] = Rule(
             id=id,

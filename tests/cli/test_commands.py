@@ -292,3 +292,15 @@ def test_colour_and_cut_lines_only_on_a_terminal(tmp_path: Path, capsys: pytest.
     assert run(["list", str(tmp_path)]) == 0
     out = capsys.readouterr().out
     assert "\x1b" not in out and "a-rather-long-name-of-a-channel" in out and "…" not in out
+
+
+@pytest.mark.live
+def test_python_without_docstrings(tmp_path: Path) -> None:
+    """-OO, or PYTHONOPTIMIZE=2: rules have no text, and judge all the same."""
+    usual = mrtrscope("check", SAMPLES / "sample-stdio")
+    for args in (["check"], ["check", "--format", "sarif"], ["report", "--format", "md"]):
+        done = mrtrscope(args[0], SAMPLES / "sample-stdio", *args[1:], PYTHONOPTIMIZE="2")
+        assert (done.returncode, done.stderr) == (int(args[0] == "check"), ""), args
+        if args == ["check"]:
+            assert done.stdout == usual.stdout
+    assert mrtrscope("explain", "mrtr/new-request-id", PYTHONOPTIMIZE="2").returncode == 0
