@@ -7,6 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,16 @@ class CannotWrite(click.ClickException):
     """There is no place for what is worked out of a capture (exit code 2)."""
 
     exit_code = USAGE
+
+
+class Amount(click.FloatRange):
+    """A number in a range; neither `nan`, which is in every range, nor without end."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        number = super().convert(value, param, ctx)
+        if not isfinite(number):
+            self.fail(f"{value} is no amount.", param, ctx)
+        return number
 
 
 def capture_argument[F: Callable[..., Any]](function: F) -> F:

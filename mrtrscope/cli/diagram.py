@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mrtrscope.cli.common import columns, epilog, opened, say, update_option
+from mrtrscope.cli.common import Amount, columns, epilog, opened, say, update_option
 from mrtrscope.cli.newest import id_argument, newest_capture_argument
 from mrtrscope.cli.output import form_of, in_a_folder
 from mrtrscope.cli.streams import refusals
@@ -42,7 +42,7 @@ _SUFFIX = {"mermaid": ".mmd", "plantuml": ".puml", "text": ".txt"}
     is_flag=True,
     help="A whole channel on one page, operations as lanes; ID names a channel or an operation of it.",
 )
-@click.option("--width", type=click.FloatRange(72, 20_000),
+@click.option("--width", type=Amount(72, 20_000),
               help="Width in pixels (text: columns); a picture that needs more is drawn wider.")  # fmt: skip
 @click.option("--theme", type=click.Choice(("light", "dark", "print")), default="light", show_default=True)
 @click.option(

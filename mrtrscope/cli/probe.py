@@ -13,6 +13,7 @@ import click
 from mrtrscope.cli.common import (
     CLEAN,
     FINDINGS,
+    Amount,
     capture_argument,
     colours,
     columns,
@@ -58,7 +59,7 @@ probe.add_command(misbehave)
               help="Only the retry that is this round of its operation; 2 is the first retry.")  # fmt: skip
 @click.option("--as", "as_", multiple=True, metavar="'NAME: VALUE'",
               help="Header of another principal, for the retry that is not its own.")  # fmt: skip
-@click.option("--wait", type=click.FloatRange(min=0), default=0.0, metavar="SECONDS",
+@click.option("--wait", type=Amount(min=0), default=0.0, metavar="SECONDS",
               help="How long the late retry waits; without it there is none.")  # fmt: skip
 @click.option("--answers", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
               help="JSON: key or message of a question to its answer; before the recorded ones.")  # fmt: skip

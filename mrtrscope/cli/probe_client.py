@@ -16,6 +16,7 @@ from mrtrscope.cli.common import (
     CLEAN,
     FINDINGS,
     USAGE,
+    Amount,
     colours,
     columns,
     epilog,
@@ -48,7 +49,7 @@ BROKEN, KEPT, UNSURE = "broken", "kept", "cannot tell"
     help="Only these ways to misbehave; --list says which.",
 )
 @click.option("--tool", default="probe", show_default=True, help="Name of the tool that is in the list.")
-@click.option("--timeout", type=click.FloatRange(min=0.1), default=30.0, show_default=True,
+@click.option("--timeout", type=Amount(min=0.1), default=30.0, show_default=True,
               help="Seconds that the client gets for each way.")  # fmt: skip
 @click.option(
     "--capture", "into", type=click.Path(path_type=Path), metavar="DIR", help="Where the traffic is recorded."

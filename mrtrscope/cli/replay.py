@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from mrtrscope.cli.common import CannotRead, capture_argument, epilog, say
+from mrtrscope.cli.common import Amount, CannotRead, capture_argument, epilog, say
 from mrtrscope.cli.replay_drive import drive
 
 
@@ -31,7 +31,7 @@ replay.add_command(drive)
               help="What a call gets that was made more often than recorded.")  # fmt: skip
 @click.option("--answers", type=click.Choice(["any", "same", "schema"]), default="any", show_default=True,
               help="Which answers to a question go on with the recorded operation.")  # fmt: skip
-@click.option("--speed", type=click.FloatRange(min=0), default=0.0, show_default=True,
+@click.option("--speed", type=Amount(min=0), default=0.0, show_default=True,
               help="1: times as recorded, 10: ten times as fast, 0: at once.")  # fmt: skip
 @click.option("--record-missing", metavar="URL|CMD",
               help="Send what the recording lacks to this server, and add it to CAPTURE.")  # fmt: skip

@@ -13,6 +13,7 @@ from mrtrscope.called import called
 from mrtrscope.cli.common import (
     CLEAN,
     FINDINGS,
+    Amount,
     capture_argument,
     colours,
     columns,
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 @click.option("--ask", is_flag=True, help="Ask here what neither recording nor file answers.")
 @click.option("--ignore", multiple=True, metavar="PATH",
               help="Do not compare this place: /result/content/*/text. Repeatable.")  # fmt: skip
-@click.option("--speed", type=click.FloatRange(min=0), default=0.0, show_default=True,
+@click.option("--speed", type=Amount(min=0), default=0.0, show_default=True,
               help="1: times as recorded, 10: ten times as fast, 0: at once.")  # fmt: skip
 @format_option("text", "json", "junit")
 def drive(

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from mrtrscope.cli.common import USAGE, CannotRead, say
+from mrtrscope.cli.common import USAGE, Amount, CannotRead, say
 
 if TYPE_CHECKING:
     from mrtrscope.replay import Recording
@@ -27,7 +27,7 @@ def target_options[F: Callable[..., Any]](function: F) -> F:
                      help="Sent with every HTTP request; also $MRTRSCOPE_AUTHORIZATION. Repeatable."),
         click.option("--channel", metavar="NAME", help="Which server of CAPTURE, when it has several."),
         click.option("--only", multiple=True, metavar="OP", help="Only this operation (op7); repeatable."),
-        click.option("--timeout", type=click.FloatRange(min=0.01), default=60.0, show_default=True,
+        click.option("--timeout", type=Amount(min=0.01), default=60.0, show_default=True,
                      help="Seconds that one answer may take."),
         click.option("--capture", "into", type=click.Path(path_type=Path), metavar="DIR",
                      help="Where this traffic is recorded."),
@@ -43,8 +43,12 @@ def server_of(target: str | None, command: tuple[str, ...]) -> str | list[str]:
         raise click.UsageError("say which server: --target URL, or its command behind --")
     if target is None:
         return list(command)
-    parts = urlsplit(target)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    try:
+        parts = urlsplit(target)
+        wrong = parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0
+    except ValueError:  # no IPv6 address, no port
+        wrong = True
+    if wrong:
         raise click.UsageError(f"--target {target}: a URL is wanted, say http://127.0.0.1:8000/mcp")
     return target
 
