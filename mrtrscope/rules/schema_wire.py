@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from mrtrscope.link.facts import LEGACY
 from mrtrscope.rules.context import Context, Finding
+from mrtrscope.rules.ordinary_offers import introduced, offered
 from mrtrscope.rules.questions import pointer
 from mrtrscope.rules.registry import (
     BOTH,
@@ -33,8 +34,13 @@ def does_not_fit_the_schema(message: Message, ctx: Context) -> Iterator[Finding]
     Cannot tell: methods and members that the revision does not know are nobody's fault, since shapes are open. Where a
     rule of its own speaks about the place, this one is silent; so it is about errors, `_meta` and what rounds carry.
     """
-    version = schema_version(ctx.era, ctx.version)
     exchange = ctx.exchange
+    if exchange is not None and exchange.dir == "c2s":
+        if message is exchange.request and message.method == "initialize" and introduced(message.params):
+            return
+        if message is exchange.answer and offered(exchange.method, message.result):
+            return
+    version = schema_version(ctx.era, ctx.version)
     if version is None:
         return
     if message.kind == "request":

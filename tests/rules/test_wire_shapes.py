@@ -6,10 +6,11 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mrtrscope.rules.ordinary import plain_text, shaped
+from mrtrscope.rules.ordinary_offers import introduced, offered
 from mrtrscope.rules.wire_shapes import (
     WireFault,
     notification_faults,
@@ -93,6 +94,95 @@ def test_a_result_called_ordinary_fits(result: dict[str, Any]) -> None:
     method = {"messages": "prompts/get", "contents": "resources/read"}.get(next(iter(result)), "tools/call")
     if shaped(made, plain_text(result)):
         assert result_faults(body, "s2c", method, MODERN, made.raw) == []
+
+
+def _usual(**members: Any) -> st.SearchStrategy[dict[str, Any]]:
+    """Objects with some of these members, most as they should be, and now and then one more."""
+    known = {name: st.just(value) | st.just(value) | VALUES for name, value in members.items()}
+    return st.fixed_dictionaries({}, optional={**known, "x": VALUES})
+
+
+FLAGS, NAMED = {"listChanged": True}, {"name": "n", "version": "1"}
+SERVES = _usual(
+    tools=FLAGS,
+    prompts=FLAGS,
+    resources={"subscribe": True},
+    logging={},
+    completions={},
+    extensions={"a/b": {}},
+)
+SCHEMA = _usual(
+    type="object", properties={"a": {"type": "string"}}, required=["a"], additionalProperties=False
+)
+TOOL = st.builds(
+    lambda tool, schema: {**tool, "inputSchema": schema},
+    _usual(
+        name="n",
+        title="t",
+        description="d",
+        annotations={"readOnlyHint": True},
+        outputSchema={"type": "object"},
+    ),
+    SCHEMA,
+)
+PROMPT = _usual(name="n", title="t", arguments=[{"name": "a", "required": True}], description="d")
+PLACE = _usual(name="n", uri="file:///a", uriTemplate="file:///{a}", mimeType="text/plain", title="t")
+AROUND = _usual(_meta={}, nextCursor="c", instructions="i")
+OFFERS = {
+    "server/discover": st.builds(lambda c: {"supportedVersions": [MODERN], "capabilities": c}, SERVES),
+    "initialize": st.builds(lambda c, p: {"protocolVersion": LEGACY, "capabilities": c, **p}, SERVES,
+                            _usual(serverInfo=NAMED)),
+    "tools/list": st.builds(lambda tools: {"tools": tools}, st.lists(TOOL, max_size=2)),
+    "prompts/list": st.builds(lambda prompts: {"prompts": prompts}, st.lists(PROMPT, max_size=2)),
+    "resources/list": st.builds(lambda places: {"resources": places}, st.lists(PLACE, max_size=2)),
+    "resources/templates/list": st.builds(lambda ps: {"resourceTemplates": ps}, st.lists(PLACE, max_size=2)),
+}  # fmt: skip
+VERSIONS = ["2024-11-05", "2025-03-26", "2025-06-18", LEGACY, MODERN]
+
+
+@settings(max_examples=400)
+@given(
+    st.sampled_from(sorted(OFFERS)).flatmap(lambda m: st.tuples(st.just(m), OFFERS[m], AROUND)),
+    st.sampled_from(VERSIONS),
+)
+def test_an_offer_called_ordinary_fits(
+    offer: tuple[str, dict[str, Any], dict[str, Any]], version: str
+) -> None:
+    method, result, around = offer
+    modern = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"} if version == MODERN else {}
+    body = {"jsonrpc": "2.0", "id": 1, "result": {**modern, **around, **result}}
+    if offered(method, body["result"]):
+        assert not result_faults(body, "s2c", method, version, json.dumps(body).encode())
+
+
+ASKED = {"roots": FLAGS, "sampling": {}, "elicitation": {}}
+
+
+@given(_usual(protocolVersion=LEGACY, capabilities=ASKED, clientInfo=NAMED), st.sampled_from(VERSIONS))
+def test_a_handshake_called_ordinary_fits(params: dict[str, Any], version: str) -> None:
+    body = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}
+    if introduced(params):
+        assert not request_faults(body, "c2s", "initialize", version, json.dumps(body).encode())
+
+
+def test_what_nearly_every_capture_has_is_called_ordinary() -> None:
+    hints = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+    tool = {
+        "name": "n",
+        "inputSchema": {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]},
+    }
+    for method, result in {
+        "server/discover": {**hints, "supportedVersions": [MODERN], "capabilities": {"tools": FLAGS}},
+        "initialize": {"protocolVersion": LEGACY, "capabilities": {"tools": FLAGS}, "serverInfo": NAMED},
+        "tools/list": {**hints, "tools": [tool]},
+        "prompts/list": {"prompts": [{"name": "n", "arguments": [{"name": "a"}]}]},
+        "resources/list": {**hints, "resources": [{"name": "n", "uri": "file:///a"}]},
+        "resources/templates/list": {"resourceTemplates": [{"name": "n", "uriTemplate": "file:///{a}"}]},
+    }.items():
+        assert offered(method, result), method
+        assert not offered("tools/call", result)
+    params = {"protocolVersion": LEGACY, "capabilities": {"roots": FLAGS}, "clientInfo": NAMED}
+    assert introduced(params)
 
 
 @given(st.sampled_from(METHODS), VALUES, st.sampled_from([MODERN, LEGACY]))
