@@ -4,7 +4,8 @@ Each size is analysed by a process of its own, as a command would do it, from tr
 (`traffic`), or from a transcript rewritten as a journal (`--from`). Printed are messages a second of wall time and of
 CPU time (medians of `--repeat` runs, with the slowest and the fastest), the largest resident set, and what the database
 takes on disk. Flat means: the last line is like the first. `--rules mrtr` judges by the rules of that area alone,
-`--rules both` by turns. `--stages` adds where the time goes, from a run of its own.
+`--rules both` by turns. `--stages` adds where the time goes, from a run of its own. A question is filed for good, so
+traffic that asks costs more than traffic that does not: `--plain` says how many calls ask nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from bench.traffic import relay_journal, rewritten, stdio_journal
+from bench.traffic import PLAIN, relay_journal, rewritten, stdio_journal
 
 MAKERS = {"stdio": stdio_journal, "relay": relay_journal}
 RULES = {"all": "", "mrtr": "mrtr/"}  # which rules, and how their ids begin
@@ -95,6 +96,13 @@ def main() -> None:
     )
     parser.add_argument("--transport", choices=[*MAKERS, "both"], default="both")
     parser.add_argument(
+        "--plain",
+        type=float,
+        default=PLAIN,
+        metavar="SHARE",
+        help="calls that ask nothing (default: %(default)s; what hosts send every day is near 1)",
+    )
+    parser.add_argument(
         "--from", dest="source", type=Path, metavar="FILE", help="a transcript of one stdio session"
     )
     parser.add_argument("--rules", choices=[*RULES, "both"], default="all")
@@ -116,7 +124,11 @@ def main() -> None:
         for wanted in [0] if args.source else args.messages:
             with tempfile.TemporaryDirectory() as folder:
                 capture = Path(folder)
-                count = rewritten(args.source, capture) if args.source else MAKERS[name](capture, wanted // 2)
+                count = (
+                    rewritten(args.source, capture)
+                    if args.source
+                    else MAKERS[name](capture, wanted // 2, args.plain)
+                )
                 for rules in RULES if args.rules == "both" else [args.rules]:
                     report(name, capture, count, rules, args.repeat)
                     if args.stages:

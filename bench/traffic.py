@@ -65,6 +65,7 @@ DONE: dict[str, dict[str, Any]] = {
         "contents": [{"uri": "note://shared/1", "text": "note"}], "ttlMs": 0, "cacheScope": "private",
     },
 }  # fmt: skip
+PLAIN = 0.11  # of the labelled recording's calls ask nothing
 WIDTH = 16  # chains under way at a time
 STEP = 760  # microseconds between two messages, on average
 
@@ -72,10 +73,10 @@ STEP = 760  # microseconds between two messages, on average
 class Chain:
     """One call with its rounds still to come."""
 
-    def __init__(self, rng: random.Random, number: int) -> None:
+    def __init__(self, rng: random.Random, number: int, plain: float) -> None:
         self.target = rng.choice(TARGETS)
         self.method = {"b": "prompts/get", "n": "resources/read"}.get(self.target[0], "tools/call")
-        self.rounds = 0 if rng.random() < 0.11 else rng.choice((1, 1, 1, 1, 2, 2, 2, 3, 3, 5))
+        self.rounds = 0 if rng.random() < plain else rng.choice((1, 1, 1, 1, 2, 2, 2, 3, 3, 5))
         self.gives_up = rng.random() < 0.02
         self.style = rng.choice(("own", "own", "own", "long", "constant", "step", "empty", "none"))
         self.params: dict[str, Any] = {"name": self.target}
@@ -95,8 +96,9 @@ class Chain:
         }[self.style]  # fmt: skip
 
 
-def stdio(requests: int, seed: int = 7) -> Iterator[tuple[int, str, bytes]]:
-    """Microseconds, direction and text of every message, without line ends, until so many requests were made."""
+def stdio(requests: int, plain: float, seed: int = 7) -> Iterator[tuple[int, str, bytes]]:
+    """Microseconds, direction and text of every message, without line ends, until so many requests were made; `plain`
+    is the share of calls that ask nothing."""
     rng = random.Random(seed)
     t, id, number = 0, 0, 0
     chains: list[Chain] = []
@@ -106,7 +108,7 @@ def stdio(requests: int, seed: int = 7) -> Iterator[tuple[int, str, bytes]]:
         if id < requests and (not waiting or rng.random() < 0.5):
             while len(chains) < WIDTH - len(waiting) or not chains:
                 number += 1
-                chains.append(Chain(rng, number))
+                chains.append(Chain(rng, number, plain))
             chain = chains.pop(rng.randrange(len(chains)))
             id += 1
             waiting.append((id, chain))
@@ -147,25 +149,27 @@ def _answer(id: int, chain: Chain, rng: random.Random) -> tuple[bytes, bool]:
     return json.dumps(body).encode(), True
 
 
-def stdio_journal(capture: Path, requests: int, seed: int = 7) -> int:
+def stdio_journal(capture: Path, requests: int, plain: float = PLAIN, seed: int = 7) -> int:
     """A capture of one stdio session as `wrap` would have written it; returns how many messages it holds."""
     with _Journal(capture, "wrap", {"channel": "bench"}) as journal:
         journal.record("0i", "open", 0, b"{}")
         count = 0
-        for t, dir, text in stdio(requests, seed):
+        for t, dir, text in stdio(requests, plain, seed):
             journal.record("0i" if dir == "c2s" else "0o", "data", t, text + b"\n")
             count += 1
     return count
 
 
-def relay_journal(capture: Path, requests: int, seed: int = 7, connections: int = 16) -> int:
+def relay_journal(
+    capture: Path, requests: int, plain: float = PLAIN, seed: int = 7, connections: int = 16
+) -> int:
     """A capture of the same calls over HTTP/1.1 as `relay` would have written it: one connection for one exchange at a
     time, kept alive."""
     with _Journal(capture, "relay", {"channel": "127.0.0.1:8000", "upstream": "127.0.0.1:8000"}) as journal:
         count, fresh = 0, 0
         idle: list[int] = []
         lanes: dict[Any, int] = {}
-        for t, dir, text in stdio(requests, seed):
+        for t, dir, text in stdio(requests, plain, seed):
             body = json.loads(text)
             if dir == "c2s":
                 if not idle:
