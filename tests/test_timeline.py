@@ -233,22 +233,29 @@ def mono() -> int:
 
 
 def test_following_gives_what_reading_gives(tmp_path: Path) -> None:
-    """Two writers, journals that begin later, and parts; the order is that of a fresh reading."""
-    stop, frames = threading.Event(), []
+    """Two writers, journals that begin later, and parts; the order is that of a fresh reading.
 
-    def write_one(name: str, count: int) -> None:
-        journal = Journal.create(str(tmp_path), "wrap", name, rotate=8_000)
+    Unless a record came later than any is waited for, as where the machine has much else to do: that is told.
+    """
+    stop, frames, held = threading.Event(), [], [0]
+
+    def write_one(name: str, journal: Journal, count: int) -> None:
         for n in range(count):
-            journal.append("0i", "data", mono(), f"{name}{n}".encode() + b"." * 30)
+            at = mono()
+            journal.append("0i", "data", at, f"{name}{n}".encode() + b"." * 30)
+            held.append(mono() - at)
             if n % 50 == 0:
                 time.sleep(0.02)
         journal.close()
 
+    def create(name: str) -> Journal:
+        return Journal.create(str(tmp_path), "wrap", name, rotate=8_000)
+
     def write_all() -> None:
-        first = threading.Thread(target=write_one, args=("a", 600))
+        first = threading.Thread(target=write_one, args=("a", create("a"), 600))  # begins before all others
         first.start()
         for name in "bcd":
-            write_one(name, 200)
+            write_one(name, create(name), 200)
         first.join(LIMIT)
         stop.set()
 
@@ -261,8 +268,9 @@ def test_following_gives_what_reading_gives(tmp_path: Path) -> None:
         late = timeline.late
         positions = timeline.positions()
     writer.join(LIMIT)
-    assert late == ""
-    assert frames == [(f.key, f.t) for f in read_capture(tmp_path)]
+    whole = [(f.key, f.t) for f in read_capture(tmp_path)]
+    assert late == "" or max(held) >= WATERMARK * 1000
+    assert (sorted(frames) if late else frames) == (sorted(whole) if late else whole)
     assert len(frames) == 1200
     with Timeline(tmp_path, positions) as timeline:
         assert list(timeline.read()) == []
