@@ -126,10 +126,10 @@ def _nothing(capture: Path, round: int | None) -> str:
 def _only_here(where: str | list[str], owned: bool) -> None:
     from urllib.parse import urlsplit
 
-    from mrtrscope.replay.serving import is_loopback
+    from mrtrscope.link.origins import surely_loopback
 
     host = urlsplit(where).hostname or "" if isinstance(where, str) else "localhost"
-    if not owned and not is_loopback(host):
+    if not owned and not surely_loopback(host):
         raise click.UsageError(
             f"{host} is not this machine: a probe sends forged requests; say --i-own-this-server if you do"
         )

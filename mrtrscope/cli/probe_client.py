@@ -128,8 +128,8 @@ class NoClient(click.ClickException):
 
 
 async def _wait_for_clients(todo: list[str], tool: str, folder: Path, listen: str) -> list[dict[str, Any]]:
+    from mrtrscope.link.origins import surely_loopback
     from mrtrscope.replay.misbehave import OverHttp, seen
-    from mrtrscope.replay.serving import is_loopback
     from mrtrscope.replay.tried_client import row
     from mrtrscope.replay.ways import WAYS, together
 
@@ -137,7 +137,7 @@ async def _wait_for_clients(todo: list[str], tool: str, folder: Path, listen: st
     host = host.strip("[]") or "127.0.0.1"
     if not port.isdigit() or int(port) + len(todo) > 65535:
         raise click.UsageError(f"--listen {listen}: HOST:PORT is wanted, say 127.0.0.1:9000")
-    if not is_loopback(host):
+    if not surely_loopback(host):
         raise click.UsageError(f"cannot serve on {listen}: only loopback addresses are listened on")
     servers = []
     stop = asyncio.Event()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import socket
 from importlib.util import find_spec
-from ipaddress import ip_address
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import SplitResult, urlsplit
@@ -17,6 +16,7 @@ import click
 
 import mrtrscope
 from mrtrscope.cli.common import USAGE, epilog
+from mrtrscope.link.origins import surely_loopback
 from mrtrscope.where import default_capture
 
 LISTEN = "127.0.0.1:8080"
@@ -90,7 +90,7 @@ def proxy(
         raise click.UsageError("--stdio takes its targets from `mrtrscope wrap --via`; leave --target out.")
     folder = _writable(capture or Path(default_capture()))
     where = listen_address(listen)
-    if not (allow_remote or _is_loopback(where.host)):
+    if not (allow_remote or surely_loopback(where.host)):
         raise CannotStart(f"other machines could connect to {where}; say --allow-remote if they may.")
     _free(where)
     mode = "socks5" if stdio else None
@@ -170,13 +170,6 @@ def target_url(text: str) -> SplitResult:
 
 def _address(url: SplitResult) -> Address:
     return Address(url.hostname or "", url.port or PORTS[url.scheme])
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _writable(folder: Path) -> Path:

@@ -142,8 +142,8 @@ def _nobody(server: str | list[str], why: str) -> str:
 
 def credentials_go(recording: Recording, server: str | list[str], headers: dict[str, str]) -> bool:
     """Whether recorded credentials are sent: only back to where they came from, or to this machine. Says so if not."""
+    from mrtrscope.link.origins import surely_loopback
     from mrtrscope.replay.plan import CREDENTIALS, origin
-    from mrtrscope.replay.serving import is_loopback
 
     if not isinstance(server, str) or "authorization" in {name.lower() for name in headers}:
         return False
@@ -154,7 +154,7 @@ def credentials_go(recording: Recording, server: str | list[str], headers: dict[
             " or $MRTRSCOPE_AUTHORIZATION.")  # fmt: skip
         return False
     there = origin(server)
-    if had and not is_loopback(there[1]) and any(origin(h.url) != there for h in had):
+    if had and not surely_loopback(there[1]) and any(origin(h.url) != there for h in had):
         say(
             f"The recorded credentials are not sent to {there[1]}, which they are not from; give some with --header."
         )

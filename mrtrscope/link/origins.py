@@ -66,6 +66,17 @@ def parameters(query: str) -> dict[str, str]:
     return found
 
 
+def surely_loopback(host: str) -> bool:
+    """Whether a host, as it stands in an address, is this machine whatever a resolver says: for what is listened on,
+    and for whom secrets are sent to. `loopback` takes any name under "localhost" for what it is meant to be."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
 @lru_cache(1024)
 def loopback(host: str) -> bool:
     """Whether a host is this machine by its name or number."""

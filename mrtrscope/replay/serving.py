@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from mrtrscope.link.origins import surely_loopback
 from mrtrscope.recorder import Journal
 from mrtrscope.replay.play import Player
 from mrtrscope.replay.recording import Recording
@@ -20,16 +20,6 @@ SHOWN = 20  # misses named at the end
 
 class NotLoopback(OSError):
     """An address that others than this machine could reach, or be."""
-
-
-def is_loopback(host: str) -> bool:
-    """Whether a host, as it stands in an address, is certainly this machine."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 class Serving:
@@ -68,7 +58,7 @@ class Serving:
 
     async def http(self, host: str, port: int, say: Callable[[str], None]) -> None:
         """On a loopback address, until cancelled. OSError when it cannot listen there."""
-        if not is_loopback(host):
+        if not surely_loopback(host):
             raise NotLoopback("only loopback addresses are listened on")
         from mrtrscope.replay.serve_http import HttpServer
 

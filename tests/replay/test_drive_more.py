@@ -193,7 +193,7 @@ def test_recorded_credentials_are_never_sent_to_somebody_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, drive: Drive
 ) -> None:
     """A server on this machine stands in for a foreign one: it is said not to be here."""
-    monkeypatch.setattr("mrtrscope.replay.serving.is_loopback", lambda host: False)
+    monkeypatch.setattr("mrtrscope.link.origins.surely_loopback", lambda host: False)
     recorded = over_http(tmp_path / "recorded", "https://api.example.org/mcp", SECRET)
     with listener() as (url, got):
         code, err = drive(recorded, "--capture", tmp_path / "own", "--target", url)
