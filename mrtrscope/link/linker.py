@@ -74,6 +74,8 @@ class Linker:
         elif type(event) is NonMessage:
             if event.http is not None:
                 self.watchers.heard(event, None)
+            if event.why in notices.UNREAD:
+                self._gapped[event.peer.id] = self._gapped[event.channel] = True
             self._sink.event(event, self._of_stream(event))
             if event.http is None:
                 self.stdio.text(event)

@@ -16,6 +16,7 @@ _CLIENT_SAYS = frozenset({
     "notifications/tasks/status",
 })  # fmt: skip
 _LOOKED_AT = 16
+UNREAD = ("too-long", "too-deep")  # what is kept and not read: a message, of which nobody knows the id
 
 
 def owner(pending: Pending, scope: str, message: Message, on: Exchange | None) -> tuple[Exchange | None, str]:
@@ -57,7 +58,7 @@ def named(pending: Pending, scope: str, message: Message, on: Exchange | None) -
 
 
 def may_be_missing(message: Message, gapped: Mapping[str, bool]) -> bool:
-    """Whether what a response answers may lie before the capture, or in a gap of it."""
+    """Whether what a response answers may lie before the capture, in a gap of it, or in what was too much to read."""
     if message.peer.id in gapped:
         return True
     if message.http is not None and message.dir == "c2s" and message.channel in gapped:
