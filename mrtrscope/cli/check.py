@@ -89,10 +89,11 @@ def check(
             from mrtrscope.views.outputs import baseline as accepted
 
             try:
-                n = accepted.write(write_baseline, hide.folded(store, _folded(store, chosen)))
+                accepted.write(write_baseline, hide.folded(store, _folded(store, chosen)))
             except accepted.BadBaseline as error:
                 raise click.UsageError(str(error)) from error
-            say(f"{n} accepted in {write_baseline}; check with --baseline {write_baseline}")
+            n = _levels(store, chosen).total()  # as --baseline counts them: repeats share an entry
+            say(f"{n:,} accepted in {write_baseline}; check with --baseline {write_baseline}")
             return CLEAN
         levels = _levels(store, chosen)
         if verdicts:
@@ -104,7 +105,7 @@ def check(
             _print_text(store, hide, chosen, levels, whole)
             if baseline is not None:
                 known = _levels(store, _chosen(select, ignore, party, None)).total() - levels.total()
-                print_lines([f"{known:,} more that {baseline} accepts."] if known else [])
+                print_lines([f"{known:,} left out that {baseline} accepts."] if known else [])
         else:
             _print_for_machines(store, hide, chosen, form, fail_on, capture)
     return FINDINGS if any(levels[level] for level in FAILING[fail_on]) else CLEAN

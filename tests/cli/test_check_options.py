@@ -37,9 +37,10 @@ def test_a_baseline_makes_a_build_green_and_stays_strict_about_the_rest(tmp_path
     left = found("--baseline", accepted)
     assert all(not str(row["rule"]).startswith("mrtr/") for row in left)
     one = tmp_path / "one.json"
-    mrtrscope("check", DEMO, "--write-baseline", one, "--select", "mrtr/new-request-id")
+    first = mrtrscope("check", DEMO, "--write-baseline", one, "--select", "mrtr/new-request-id")
+    assert first.stderr.startswith(f"2 accepted in {one};")
     done = mrtrscope("check", DEMO, "--baseline", one)
-    assert done.stdout.splitlines()[-1] == f"2 more that {one} accepts."
+    assert done.stdout.splitlines()[-1] == f"2 left out that {one} accepts."
     assert done.returncode == 1
     assert "mrtr/state-echoed-verbatim" in done.stdout
     assert "mrtr/new-request-id" not in done.stdout
