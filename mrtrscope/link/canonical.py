@@ -69,9 +69,8 @@ def arguments_text(request: Message) -> str:
     return text
 
 
-OF_EACH = frozenset(
-    {"progressToken", "traceparent", "tracestate", "baggage"}
-)  # of `_meta`, another each time
+# Of `_meta`, another each time.
+OF_EACH = frozenset({"progressToken", "traceparent", "tracestate", "baggage"})
 LONG = 1 << 14  # bytes of a `_meta` that is worth the comparison
 
 

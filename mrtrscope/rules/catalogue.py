@@ -26,9 +26,8 @@ ENTRIES = _read("catalogue.json")
 OURS = _read("ours.json")
 AGENTS = _read("a2a.json")
 ENTRIES |= OURS | AGENTS
-EARLIER = (
-    _earlier()
-)  # rule -> where 2025-11-25 says it, for rules of both revisions whose `source` is the later one's
+# Rule -> where 2025-11-25 says it, for rules of both revisions whose `source` is the later one's.
+EARLIER = _earlier()
 
 
 def said_at(id: str, era: str) -> str:

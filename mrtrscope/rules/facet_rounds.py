@@ -17,9 +17,8 @@ from mrtrscope.wire.events import ABSENT, Message
 if TYPE_CHECKING:
     from mrtrscope.rules.context import Context
 
-QUESTION = (
-    "question"  # the questions of an input_required result, its members, what the client declared, the method
-)
+# The questions of an input_required result, its members, what the client declared, the method.
+QUESTION = "question"
 ANSWER = "answer"  # the answers of a retry, the questions they are for, what the client declared
 
 LARGEST = 1 << 16  # bytes of a key; larger ones are not worth the comparison
@@ -228,7 +227,7 @@ def _in_doubt(ctx: Context) -> bool:
 
 
 _NONE: dict[str, Any] = {}
-SHORT_CHAIN = 5  # rounds; `mrtr_rounds.MANY`
+SHORT_CHAIN = 5  # rounds; `mrtr_rounds` looks at longer ones
 
 
 def chain(message: Message, ctx: Context) -> Hashable | None:

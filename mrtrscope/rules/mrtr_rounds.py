@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from mrtrscope.link.facts import ABANDONED, CANCELLED, LOST, MRTR_METHODS, Operation
 from mrtrscope.link.retries import in_doubt
 from mrtrscope.rules.context import Context, Finding
+from mrtrscope.rules.facet_rounds import SHORT_CHAIN
 from mrtrscope.rules.questions import CAPABILITY, ELICITATION, asked, elicitation_mode, taken_up
 from mrtrscope.rules.registry import ADVISORY, ASKED, CLIENT, EITHER, PRESENT, RETRY, SERVER, SETTLED, rule
 from mrtrscope.wire.events import ABSENT, Message
@@ -14,7 +15,7 @@ from mrtrscope.wire.events import ABSENT, Message
 PAGE = "2026-07-28/basic/patterns/mrtr"
 FROM_CLIENT, FROM_SERVER = ("c2s",), ("s2c",)
 
-MANY, TOO_MANY = 5, 11  # rounds; widely used SDKs give up after 10
+MANY, TOO_MANY = SHORT_CHAIN, 11  # rounds; widely used SDKs give up after 10
 URL_REPEATS = 20  # a question by URL is accepted before its step is done, so it comes again
 AT_ONCE = 20_000  # microseconds between a state-only result and its retry
 TIGHT = 3  # so many in a row are a loop

@@ -26,9 +26,8 @@ PAGE = "2026-07-28/basic/transports/stdio"
 SECOND = 1_000_000
 GRACE = SECOND  # after a cancellation was written; what comes within it may have been under way
 PROMPT = 5 * SECOND  # a server that takes longer to end after its stdin was closed is not prompt; ours
-OF_IT = (
-    6 * SECOND
-)  # what ends so soon after its wrapper was sent a signal ended of it, or was killed by the wrapper
+# What ends so soon after its wrapper was sent a signal ended of it, or was killed by the wrapper.
+OF_IT = 6 * SECOND
 HASTY = SECOND // 10  # a signal within so long after the end of stdin left no time to end
 MINUTE = 60 * SECOND
 MANY, FEW_CALLS = 10, 2  # processes in ten minutes that are many, calls that are few; ours

@@ -52,9 +52,8 @@ def _write(source: Source, folder: Path) -> list[str]:
 
 def _move(made: Path, journals: Path) -> None:
     """Into the capture, the first part of a journal last."""
-    for path in (
-        sorted(made.iterdir(), key=lambda path: len(path.name), reverse=True) if made.exists() else ()
-    ):
+    whole = list(made.iterdir()) if made.exists() else []
+    for path in sorted(whole, key=lambda path: len(path.name), reverse=True):
         journals.mkdir(mode=0o700, exist_ok=True)
         if (journals / path.name).exists():
             raise FileExistsError(errno.EEXIST, f"there is a {path.name} already")

@@ -25,9 +25,8 @@ class Sheet:
     slots: dict[str, int]
     top: float
     bottom: float
-    captions: list[tuple[float, float, float, float]] = field(
-        default_factory=list
-    )  # where words stand already
+    # Where words stand already: left, top, right, bottom.
+    captions: list[tuple[float, float, float, float]] = field(default_factory=list)
 
 
 def band(ribbon: Ribbon, sheet: Sheet) -> list[Shape]:

@@ -88,15 +88,12 @@ class Redactor:
         self.raw = raw
         self.hidden: dict[str, str] = {}
         self._numbers: dict[str, str] = {}
-        self._clean: set[str] = (
-            set()
-        )  # short texts in which there is nothing to hide: most come again and again
-        self._told: dict[
-            str, str
-        ] = {}  # values hidden by name, which may stand elsewhere too -> what they are
-        self._by_word: dict[
-            str, list[str]
-        ] = {}  # the same by their first word; "" for those that begin otherwise
+        # Short texts in which there is nothing to hide: most come again and again.
+        self._clean: set[str] = set()
+        # Values hidden by name, which may stand elsewhere too -> what they are.
+        self._told: dict[str, str] = {}
+        # The same by their first word; "" for those that begin otherwise.
+        self._by_word: dict[str, list[str]] = {}
         self.fields: set[str] = set()  # names of form fields of which a schema says that they are secret
 
     def stand_in(self, value: str, why: str) -> str:
