@@ -96,7 +96,7 @@ class Chain:
         }[self.style]  # fmt: skip
 
 
-def stdio(requests: int, plain: float, seed: int = 7) -> Iterator[tuple[int, str, bytes]]:
+def stdio(requests: int, seed: int = 7, plain: float = PLAIN) -> Iterator[tuple[int, str, bytes]]:
     """Microseconds, direction and text of every message, without line ends, until so many requests were made; `plain`
     is the share of calls that ask nothing."""
     rng = random.Random(seed)
@@ -154,7 +154,7 @@ def stdio_journal(capture: Path, requests: int, plain: float = PLAIN, seed: int 
     with _Journal(capture, "wrap", {"channel": "bench"}) as journal:
         journal.record("0i", "open", 0, b"{}")
         count = 0
-        for t, dir, text in stdio(requests, plain, seed):
+        for t, dir, text in stdio(requests, seed, plain):
             journal.record("0i" if dir == "c2s" else "0o", "data", t, text + b"\n")
             count += 1
     return count
@@ -169,7 +169,7 @@ def relay_journal(
         count, fresh = 0, 0
         idle: list[int] = []
         lanes: dict[Any, int] = {}
-        for t, dir, text in stdio(requests, plain, seed):
+        for t, dir, text in stdio(requests, seed, plain):
             body = json.loads(text)
             if dir == "c2s":
                 if not idle:
