@@ -11,6 +11,7 @@ import re
 from functools import cache
 from typing import Any
 
+from mrtrscope.rules.ordinary_offers import TEXT, certain, list_of, members
 from mrtrscope.rules.questions import CAPABILITY, ELICITATION, ROOTS, SAMPLING, Answer
 
 # 2026-07-28 has no messages for these results; the objects inside inputResponses kept the older shape.
@@ -46,41 +47,19 @@ def faults_of_schema(method: str, value: dict[str, Any]) -> dict[str, str]:
 def ordinary(method: str, value: dict[str, Any]) -> bool:
     """The quick yes: an answer with the usual members alone, all of them certainly as they should be."""
     usual = _USUAL.get(method)
-    return usual is not None and usual(value)
-
-
-def _elicited(value: dict[str, Any]) -> bool:
-    return value.get("action") in ("accept", "decline", "cancel") and value.keys() <= {"action", "content"}
-
-
-def _sampled(value: dict[str, Any]) -> bool:
-    content = value.get("content")
-    return (
-        value.keys() <= {"role", "content", "model", "stopReason"}
-        and value.get("role") in ("user", "assistant")
-        and type(value.get("model")) is str
-        and type(value.get("stopReason", "")) is str
-        and type(content) is dict
-        and content.keys() == {"type", "text"}
-        and content["type"] == "text"
-        and type(content["text"]) is str
-    )
-
-
-def _rooted(value: dict[str, Any]) -> bool:
-    roots = value.get("roots")
-    return value.keys() == {"roots"} and type(roots) is list and all(map(_root, roots))
-
-
-def _root(root: Any) -> bool:
-    if type(root) is not dict or not root.keys() <= {"uri", "name"}:
+    if usual is None or not usual(value):
         return False
-    uri = root.get("uri")
-    return type(uri) is str and _FOLDER.fullmatch(uri) is not None and type(root.get("name", "")) is str
+    return method != ROOTS or all(_FOLDER.fullmatch(root["uri"]) for root in value["roots"])
 
 
+_ELICITED = members({"action": {"enum": ["accept", "decline", "cancel"]}, "content": {}}, "action")
+_SAMPLED = members({
+    "role": {"enum": ["user", "assistant"]}, "model": TEXT, "stopReason": TEXT,
+    "content": members({"type": {"enum": ["text"]}, "text": TEXT}, "type", "text"),
+}, "role", "content", "model")  # fmt: skip
+_ROOTED = members({"roots": list_of(members({"uri": TEXT, "name": TEXT}, "uri"))}, "roots")
+_USUAL = {ELICITATION: certain(_ELICITED), SAMPLING: certain(_SAMPLED), ROOTS: certain(_ROOTED)}
 _FOLDER = re.compile(r"file:///[A-Za-z0-9_./-]*")  # certainly an address
-_USUAL = {ELICITATION: _elicited, SAMPLING: _sampled, ROOTS: _rooted}
 
 
 def faults_of(answer: Answer) -> dict[str, str]:
