@@ -13,6 +13,7 @@ META = "io.modelcontextprotocol/"
 META_VERSION = META + "protocolVersion"
 META_CAPABILITIES = META + "clientCapabilities"
 META_CLIENT_INFO = META + "clientInfo"
+META_SERVER_INFO = META + "serverInfo"  # of a result
 
 MODERN, LEGACY, UNKNOWN = "modern", "legacy", "unknown"
 A2A = "a2a"  # the era of what is no MCP but A2A over JSON-RPC: no rule of MCP applies

@@ -10,6 +10,7 @@ import json
 from typing import Any
 from urllib.parse import urljoin
 
+from mrtrscope.link.facts import META_SERVER_INFO
 from mrtrscope.link.memory import Memory, digest
 from mrtrscope.link.origins import split
 from mrtrscope.wire.events import HttpExchange, Message
@@ -83,7 +84,7 @@ def sources(message: Message, method: str) -> list[tuple[str, Any]]:
     own = result.get("_meta")
     if type(own) is dict:
         _of(
-            own.get("io.modelcontextprotocol/serverInfo"),
+            own.get(META_SERVER_INFO),
             "/result/_meta/io.modelcontextprotocol~1serverInfo",
             found,
         )

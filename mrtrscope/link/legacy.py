@@ -26,7 +26,7 @@ from mrtrscope.link.facts import LEGACY, MODERN, UNKNOWN, Exchange
 from mrtrscope.link.marks import Mark, mark
 from mrtrscope.link.memory import Memory, digest
 from mrtrscope.link.remarks import remark
-from mrtrscope.link.session import Channel, is_modern, session_digest
+from mrtrscope.link.session import Channel, is_modern, session_digest, session_id
 from mrtrscope.link.streams import Streams
 from mrtrscope.wire.events import (
     HTTP_END,
@@ -357,8 +357,7 @@ def _sessionless(channel: Channel, http: HttpExchange) -> None:
 
 
 def _used(request: Message, dir: str) -> bytes:
-    http = request.http
-    id = (http.request_header("mcp-session-id") or http.facts.get("pair")) if http is not None else None
+    id = session_id(request.http)
     return digest(
         f"{request.channel}\0{session_token(id)}" if id else request.peer.id, dir, request.id_text or ""
     )

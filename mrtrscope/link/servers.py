@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import Any
 
 from mrtrscope.link.canonical import canonical
-from mrtrscope.link.facts import Exchange
+from mrtrscope.link.facts import META_SERVER_INFO, Exchange
 from mrtrscope.link.memory import digest
 from mrtrscope.link.processes import DISCOVER
 from mrtrscope.link.remarks import remark
@@ -25,7 +25,6 @@ from mrtrscope.wire.events import Message
 CACHEABLE = frozenset({
     "server/discover", "tools/list", "prompts/list", "resources/list", "resources/templates/list", "resources/read",
 })  # fmt: skip
-SERVER_INFO = "io.modelcontextprotocol/serverInfo"
 LISTS = CACHEABLE - {"resources/read"}
 CREDENTIALS, VERSIONS, NAMES, SHOWN = 64, 64, 16, 256
 
@@ -68,7 +67,7 @@ def _note_result(channel: Channel, exchange: Exchange, answer: Message) -> None:
             facts["discover_lacking"] = facts.pop("discover_refused")
             remark(exchange, "discover")
     meta = result.get("_meta")
-    if type(meta) is dict and SERVER_INFO in meta:
+    if type(meta) is dict and META_SERVER_INFO in meta:
         facts["named"] = True
     if exchange.method in LISTS and exchange.client.info:
         _note_shown(facts, exchange, result)

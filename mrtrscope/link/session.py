@@ -123,9 +123,13 @@ def scope_of(peer: Peer, channel: str, http: HttpExchange | None) -> str:
 
 def session_key(event: Event) -> bytes:
     """Under which digest `Memory` keeps what the handshake of this session, connection or process said."""
-    http = event.http
-    session = (http.request_header("mcp-session-id") or http.facts.get("pair")) if http is not None else None
+    session = session_id(event.http)
     return session_digest(event.channel, session) if session else digest("peer", event.peer.id)
+
+
+def session_id(http: HttpExchange | None) -> str:
+    """What names the session that a request by HTTP goes on with: its id, or its stream (2024-11-05); "" for none."""
+    return "" if http is None else http.request_header("mcp-session-id") or http.facts.get("pair") or ""
 
 
 def handshake_key(exchange: Exchange) -> bytes:

@@ -103,10 +103,10 @@ class Watchers:
         """A signal, or text that is no message; `exchange`: that of its HTTP exchange."""
         if event.http is not None:
             self.web.heard(event, exchange)
-        if type(event) is Signal and event.what == GAP and event.peer.transport != "stdio":
-            for known in self._sessions.channels.values():
-                known.facts["gapped"] = True
         if type(event) is Signal:
+            if event.what == GAP and event.peer.transport != "stdio":
+                for known in self._sessions.channels.values():
+                    known.facts["gapped"] = True
             if event.http is not None:
                 channel = self._sessions.channels.get(event.http.channel)
                 if channel is not None and "sessions" in channel.facts:

@@ -25,7 +25,7 @@ from mrtrscope.link import replies
 from mrtrscope.link.auth import Auth
 from mrtrscope.link.caching import Caching, cacheable
 from mrtrscope.link.canonical import canonical
-from mrtrscope.link.facts import MODERN, Client, Exchange
+from mrtrscope.link.facts import META_SERVER_INFO, MODERN, Client, Exchange
 from mrtrscope.link.heads import PARAMS, PREFIX, head_of, look
 from mrtrscope.link.icons import Icons
 from mrtrscope.link.listings import LISTS
@@ -34,7 +34,6 @@ from mrtrscope.link.origins import loopback, split
 from mrtrscope.link.pairing import CUT, end_of
 from mrtrscope.link.processes import LISTEN
 from mrtrscope.link.remarks import remark
-from mrtrscope.link.servers import SERVER_INFO
 from mrtrscope.link.session import Channel, Sessions
 from mrtrscope.link.tools import CALL, LIST
 from mrtrscope.wire.events import (
@@ -252,7 +251,7 @@ class Web:
 
     def _whereabouts(self, channel: Channel, exchange: Exchange, answer: Message) -> None:
         meta = answer.result.get("_meta")
-        info = meta.get(SERVER_INFO) if type(meta) is dict else None
+        info = meta.get(META_SERVER_INFO) if type(meta) is dict else None
         address = split(channel.name)
         if type(info) is not dict or address is None or type(info.get("name")) is not str:
             return

@@ -9,13 +9,13 @@ from typing import Any
 from mrtrscope.link.facts import (
     META_CAPABILITIES,
     META_CLIENT_INFO,
+    META_SERVER_INFO,
     META_VERSION,
     MODERN,
     MODERN_SINCE,
     UNKNOWN,
 )
 from mrtrscope.link.processes import DISCOVER, LISTEN, RECOGNISED
-from mrtrscope.link.servers import SERVER_INFO
 from mrtrscope.rules import said
 from mrtrscope.rules.context import Context, Finding
 from mrtrscope.rules.jsonrpc_ids import BODY_UNREAD
@@ -123,8 +123,8 @@ def server_info_of_another_shape(answer: Message, ctx: Context) -> Iterator[Find
     Why it matters: clients that read it as the schema says refuse the whole result.
     """
     meta = answer.result.get("_meta")
-    if type(meta) is dict and SERVER_INFO in meta:
-        yield from _info(answer, ctx, meta[SERVER_INFO], pointer("result", "_meta", SERVER_INFO))
+    if type(meta) is dict and META_SERVER_INFO in meta:
+        yield from _info(answer, ctx, meta[META_SERVER_INFO], pointer("result", "_meta", META_SERVER_INFO))
 
 
 @rule("meta/server-info-present", level=ADVISORY, fault=SERVER, on=RESULT_FORM, exercised=RESULT, dirs=("s2c",),
@@ -137,7 +137,7 @@ def nameless_server(answer: Message, ctx: Context) -> Iterator[Finding]:
     """
     exchange = ctx.exchange
     meta = answer.result.get("_meta")
-    if exchange is None or (type(meta) is dict and SERVER_INFO in meta):
+    if exchange is None or (type(meta) is dict and META_SERVER_INFO in meta):
         return
     named = ctx.channel.facts.get("named")
     if not ctx.first(exchange.method if named else ""):
@@ -148,7 +148,7 @@ def nameless_server(answer: Message, ctx: Context) -> Iterator[Finding]:
     elif named:
         hint = f", other results do; method {exchange.method}"
     yield ctx.finding(
-        answer, saw="absent", path=pointer("result", "_meta", SERVER_INFO),
+        answer, saw="absent", path=pointer("result", "_meta", META_SERVER_INFO),
         text="a result does not name the server in its _meta" + hint,
     )  # fmt: skip
 

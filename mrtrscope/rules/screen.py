@@ -14,14 +14,13 @@ from __future__ import annotations
 from typing import Any
 
 from mrtrscope.link.canonical import declaration_text
-from mrtrscope.link.facts import META_CAPABILITIES, META_CLIENT_INFO, META_VERSION
+from mrtrscope.link.facts import META_CAPABILITIES, META_CLIENT_INFO, META_SERVER_INFO, META_VERSION
 from mrtrscope.rules import keys
 from mrtrscope.rules.ordinary import plain_text, shaped
 from mrtrscope.wire.events import Message
 
 ODD, WITH_META, META_ODD, TRACED, DECLARES_ODDLY, RESULT_ODD, RICH, SHAPE = 1, 2, 4, 8, 16, 32, 64, 128
 
-META_SERVER_INFO = "io.modelcontextprotocol/serverInfo"
 _TRACE = frozenset({"traceparent", "tracestate", "baggage"})
 _ORDINARY_TYPES = ("complete", "input_required")
 _ODD_METHODS = ("notifications/", "rpc.")  # for a request

@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mrtrscope.link.facts import META_CLIENT_INFO
+from mrtrscope.link.facts import META_CLIENT_INFO, META_SERVER_INFO
 from mrtrscope.store.bodies import fetch
 from mrtrscope.store.reader import Store
 from mrtrscope.wire.events import Event, Message
@@ -19,8 +19,6 @@ from mrtrscope.wire.events import Event, Message
 if TYPE_CHECKING:
     from mrtrscope import model
 
-# Not from `link.servers`, which loads what a picture does not need.
-SERVER_INFO = META_CLIENT_INFO.replace("clientInfo", "serverInfo")
 _NEAR = 16  # introductions of a channel that are looked at for one operation, the last before it
 
 
@@ -126,7 +124,7 @@ def _client(event: Event | None) -> str:
 def _server(event: Event | None) -> str:
     """The name of the server in an answer."""
     result = _member(event, "result")
-    return _name(_inside(result, "_meta").get(SERVER_INFO)) or _name(result.get("serverInfo"))
+    return _name(_inside(result, "_meta").get(META_SERVER_INFO)) or _name(result.get("serverInfo"))
 
 
 def _member(event: Event | None, name: str) -> dict[str, Any]:
