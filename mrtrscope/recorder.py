@@ -249,14 +249,14 @@ class Journal:
         except Exception:
             self.told = None  # whoever listened is gone
 
-    def _lose(self, lane: str, size: int, why: str) -> None:
+    def _lose(self, lane: str, size: int, why: str, frames: int = 1) -> None:
         self.lost_bytes += size
-        self.lost_frames += 1
+        self.lost_frames += frames
         if not self._gaps and not self._stopped and not self._closed:
             self._tell(why)
         gap = self._gaps.setdefault(lane, [0, 0])
         gap[0] += size
-        gap[1] += 1
+        gap[1] += frames
         if not self._stopped:
             self.why = why
         self._until = 0  # the next append takes the slow way

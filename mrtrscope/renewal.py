@@ -25,10 +25,7 @@ def look_after(journal: "Journal") -> None:
 
 
 def _let_go(journal: "Journal", why: str, size: int, frames: int) -> None:
-    journal._lose("0z", size, why)
-    more = max(frames, 1) - 1
-    journal._gaps["0z"][1] += more
-    journal.lost_frames += more
+    journal._lose("0z", size, why, max(frames, 1))
     fd, journal._fd = journal._fd, -1
     journal._part = journal._base = journal._size = journal._number = 0
     os.close(fd)
