@@ -84,11 +84,8 @@ def _file(place: Path, start: bytes) -> Source:
         return Flows(place, name, opener)
     if text[:1] == b"[":
         return transcript.HttpList(place, name, opener)
-    if re.match(rb'\{\s*"log"\s*:', text):  # perhaps all in one line, longer than what is looked at
-        from mrtrscope.sources.har import Har
-
-        return Har(place, name, opener)
-    first = _first_object(text)
+    # A HAR may stand in one line that is longer than what is looked at.
+    first = {"log": None} if re.match(rb'\{\s*"log"\s*:', text) else _first_object(text)
     if "dir" in first:
         return transcript.StdioTranscript(place, name, opener)
     if "request" in first:

@@ -141,10 +141,8 @@ def cache() -> Path:
     if not base.is_absolute():
         try:
             base = Path.home() / ".cache"
-        except RuntimeError:
-            base = Path(
-                "/.cache"
-            )  # nobody's home is known, as in a container: what "/" says of writing is told
+        except RuntimeError:  # nobody's home is known, as in a container: what "/" says of writing is told
+            base = Path("/.cache")
     return base / "mrtrscope"
 
 

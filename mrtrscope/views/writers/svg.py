@@ -137,9 +137,8 @@ def _sign(s: Sign, colors: Theme) -> str:
     else:
         points = " ".join(f"{_n(x)},{_n(y)}" for x, y in corners(s))
         shape = f'<polygon points="{points}"{paint}/>'
-    size = (
-        9.5 if len(s.text) < (2 if s.kind == "triangle" else 3) else 7
-    )  # a triangle is narrow where letters stand
+    room = 1 if s.kind == "triangle" else 2  # letters; a triangle is narrow where they stand
+    size = 9.5 if len(s.text) <= room else 7
     low = 1.5 if s.kind == "triangle" else 0
     return shape + (
         f'<text x="{_n(s.x)}" y="{_n(s.y + size * 0.36 + low)}" class="f-on-mark" fill="{colors["on-mark"]}" '
