@@ -19,6 +19,7 @@ import pytest
 from tests.conftest import ROOT, mrtrscope
 from tests.peers.environments import environment
 from tests.peers.relayed import Relayed
+from tests.peers.wrapped import wrapped
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -32,21 +33,6 @@ BAKERY = (sys.executable, "-m", "mrtrscope.demo.server")
 def old_python(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A Python with the old release of the SDK."""
     return environment(tmp_path_factory, "old-sdk", OLD)
-
-
-def wrapped(capture: Path, name: str, *command: str) -> list[str]:
-    return [
-        sys.executable,
-        "-m",
-        "mrtrscope",
-        "wrap",
-        "--capture",
-        str(capture),
-        "--name",
-        name,
-        "--",
-        *command,
-    ]
 
 
 def told(tool: str, arguments: dict[str, Any], command: list[str], *options: str) -> str:

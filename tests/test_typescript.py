@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +14,7 @@ import pytest
 
 from tests.conftest import LIMIT, ROOT, mrtrscope, need, npm
 from tests.peers.relayed import Relayed
+from tests.peers.wrapped import wrapped
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(300)]
 
@@ -48,18 +48,7 @@ def recorded(by: str, capture: Path, node: str) -> Iterator[str]:
     """Where the client finds the server: the command of a wrap, or the address of a relay."""
     server = [node, str(PEERS / "asking_server.cjs")]
     if by == "wrap":
-        wrap = [
-            sys.executable,
-            "-m",
-            "mrtrscope",
-            "wrap",
-            "--capture",
-            str(capture),
-            "--name",
-            "asking",
-            "--",
-        ]
-        yield " ".join([*wrap, *server])
+        yield " ".join(wrapped(capture, "asking", *server))
         return
     with subprocess.Popen(
         [*server, "--http"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=os.environ

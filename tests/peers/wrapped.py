@@ -19,6 +19,11 @@ from tests.conftest import LIMIT
 WRAP = (sys.executable, "-m", "mrtrscope", "wrap")
 
 
+def wrapped(capture: Path, name: str, *command: str) -> list[str]:
+    """What a host starts in place of the command of a server."""
+    return [*WRAP, "--capture", str(capture), "--name", name, "--", *command]
+
+
 class Wrapped:
     """One running `mrtrscope wrap`; `ulimit` is a limit that the shell sets for it first."""
 

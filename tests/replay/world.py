@@ -19,6 +19,7 @@ from mcp.client import Client
 from mrtrscope.recorder import Journal
 from mrtrscope.replay import Recording
 from tests.conftest import LIMIT, ROOT
+from tests.peers.wrapped import wrapped
 
 META = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -167,17 +168,5 @@ def paid(folder: Path, *, tools: tuple[str, ...] = ("pay", "owe")) -> Path:
         done = [await client.call_tool(t, given.get(t, {"to": "ann", "amount": 7})) for t in tools]
         return [str(one.content[0].text) for one in done]  # type: ignore[union-attr]
 
-    wrapped = [
-        PYTHON,
-        "-m",
-        "mrtrscope",
-        "wrap",
-        "--capture",
-        str(folder),
-        "--name",
-        "cashier",
-        "--",
-        *cashier("sealed"),
-    ]
-    talk(stdio(*wrapped), visit, elicitation_callback=yes)
+    talk(stdio(*wrapped(folder, "cashier", *cashier("sealed"))), visit, elicitation_callback=yes)
     return folder

@@ -13,7 +13,7 @@ from mrtrscope.link.memory import DictMemory
 from mrtrscope.pipeline import Pipeline
 from mrtrscope.rules.catalogue import ENTRIES
 from mrtrscope.rules.examples import Case, cases_of, rules_with_cases
-from mrtrscope.sources import open_source
+from tests.feeding import feed
 
 ORIGIN, POST_TO = "http://127.0.0.1:8000", "/messages?session=a"
 # These say something of a transport, or know a client again over several sessions.
@@ -56,11 +56,7 @@ def old_transport(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def said(path: Path) -> tuple[Counter[tuple[str, str, str]], set[str]]:
     """(rule, level, party) of what was found, and the rules that had an occasion."""
     pipeline = Pipeline(DictMemory(), b"salt")
-    with open_source(path) as source:
-        for name, header in source.headers().items():
-            pipeline.source(name, header)
-        for frame in source.frames():
-            pipeline.feed(frame)
+    feed(pipeline, path)
     batch = pipeline.drain()
     found = [*batch.findings, *pipeline.finish().findings]
     return Counter((f.rule, f.level, f.party) for f in found if not f.rule.startswith(OTHERS)), {

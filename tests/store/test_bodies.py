@@ -15,23 +15,19 @@ from mrtrscope.analyse import bring_up_to_date
 from mrtrscope.analyser import Pipeline
 from mrtrscope.link.memory import DictMemory
 from mrtrscope.recorder import Journal
-from mrtrscope.sources import open_source
 from mrtrscope.store import bodies
 from mrtrscope.store.bodies import fetch
 from mrtrscope.store.values import join_key
 from mrtrscope.wire.events import Event, Message
 from tests.captures import append, call, journal, recorded
 from tests.conftest import SAMPLES
+from tests.feeding import feed
 
 
 def every_event(path: Path) -> dict[str, Event]:
     """All messages and other events by permanent key, read from the beginning."""
     pipeline, found = Pipeline(DictMemory(), judge=False), {}
-    with open_source(path) as source:
-        for name, header in source.headers().items():
-            pipeline.source(name, header)
-        for frame in source.frames():
-            pipeline.feed(frame)
+    feed(pipeline, path)
     batch = pipeline.drain()
     for event in [m for m, _, _ in batch.messages] + batch.events:
         found[event.key] = event
