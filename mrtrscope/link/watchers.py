@@ -9,6 +9,7 @@ from __future__ import annotations
 from mrtrscope.link import agents
 from mrtrscope.link.again import Again
 from mrtrscope.link.conversations import Conversations
+from mrtrscope.link.deferred import Deferred
 from mrtrscope.link.facts import A2A, Exchange
 from mrtrscope.link.legacy import Legacy
 from mrtrscope.link.logs import Logs
@@ -31,6 +32,7 @@ class Watchers:
         self.subscriptions = Subscriptions(memory)
         self.logs = Logs()
         self.tasks = Tasks(memory)
+        self.deferred = Deferred(memory)
         self.legacy = Legacy(memory)
         self.conversations = Conversations(memory)
         self.again = Again()
@@ -58,6 +60,8 @@ class Watchers:
             self.tasks.requested(channel, exchange)
             self.web.requested(channel, exchange)
             self.again.requested(exchange)
+        else:
+            self.deferred.requested(exchange)
 
     def answered(self, channel: Channel, exchange: Exchange, answer: Message) -> None:
         """The first final answer to a request of either side."""
@@ -72,6 +76,8 @@ class Watchers:
             self.legacy.answered(channel, exchange, answer)
             self.tasks.answered(channel, exchange, answer)
             self.web.answered(channel, exchange, answer)
+        else:
+            self.deferred.answered(exchange)
 
     def followed(self, exchange: Exchange, message: Message) -> None:
         """One more answer to a request of a client."""

@@ -10,7 +10,15 @@ from mrtrscope.link.session import Channel
 from mrtrscope.rules.context import Context, Finding, finding_id
 from mrtrscope.rules.forms import required
 from mrtrscope.rules.json_schema import Fault, ready
-from mrtrscope.rules.questions import ANSWER, ELICITATION, Answer, answered, elicitation_mode, pointer
+from mrtrscope.rules.questions import (
+    ANSWER,
+    ELICITATION,
+    Answer,
+    answered,
+    asked_in,
+    elicitation_mode,
+    pointer,
+)
 from mrtrscope.rules.registry import (
     ADVISORY,
     BOTH,
@@ -60,7 +68,7 @@ def action_is_none(message: Message, ctx: Context) -> Iterator[Finding]:
                 message,
                 saw="absent" if absent else action,
                 expected=list(KNOWN),
-                also=[_question(ctx)],
+                also=[asked_in(ctx)],
                 path=answer.path + "/action",
                 text="the answer has no action"
                 if absent
@@ -87,7 +95,7 @@ def content_does_not_fit_the_form(message: Message, ctx: Context) -> Iterator[Fi
                 message,
                 saw="absent" if fault.keyword == "required" else fault.saw,
                 expected=None if fault.keyword == "required" else {fault.keyword: fault.expected},
-                also=[_question(ctx)],
+                also=[asked_in(ctx)],
                 path=answer.path + "/content" + path,
                 text=words,
                 because=_broken_form(answer, ctx),
@@ -96,7 +104,7 @@ def content_does_not_fit_the_form(message: Message, ctx: Context) -> Iterator[Fi
 
 def _broken_form(answer: Answer, ctx: Context) -> str:
     """The finding about a form whose root is no object: nothing that is entered can fit it."""
-    asked = _question(ctx)
+    asked = asked_in(ctx)
     if answer.question.params["requestedSchema"].get("type") == "object" or asked is None:
         return ""
     return finding_id(ROOT, asked, answer.question.path + "/params/requestedSchema/type")
@@ -159,7 +167,7 @@ def accepted_without_content(message: Message, ctx: Context) -> Iterator[Finding
                 message,
                 saw=sorted(value),
                 expected="content",
-                also=[_question(ctx)],
+                also=[asked_in(ctx)],
                 path=answer.path + "/content",
                 level=None if required(answer.question) else "info",
             )
@@ -179,7 +187,7 @@ def content_for_a_url(message: Message, ctx: Context) -> Iterator[Finding]:
         content = value.get("content")
         if content is not None and content != {} and content != []:
             saw = sorted(content) if type(content) is dict else "(not shown)"
-            yield ctx.finding(message, saw=saw, also=[_question(ctx)], path=answer.path + "/content")
+            yield ctx.finding(message, saw=saw, also=[asked_in(ctx)], path=answer.path + "/content")
 
 
 @rule("elicitation/refusal-has-no-content", level=ADVISORY, fault=CLIENT, on=ANSWER, dirs=FROM_CLIENT, eras=BOTH,
@@ -308,10 +316,3 @@ def goes_on_with_what_does_not_fit(answer: Message, ctx: Context) -> Iterator[Fi
                 text=f"the server went on, though {words}",
                 because=finding_id(FITS, exchange.request.key, given.path + "/content" + path),
             )
-
-
-def _question(ctx: Context) -> str | None:
-    """The message that asked: the input_required result, or the server's request."""
-    if ctx.ask is not None:
-        return ctx.ask.key
-    return ctx.exchange.key if ctx.exchange is not None and ctx.exchange.dir == "s2c" else None

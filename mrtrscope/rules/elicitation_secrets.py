@@ -13,6 +13,7 @@ from mrtrscope.rules.questions import (
     ELICITATION,
     QUESTION,
     answered,
+    asked_in,
     elicitation_mode,
     pointer,
     taken_up,
@@ -93,7 +94,7 @@ def _answers(message: Message, ctx: Context) -> Iterator[Finding]:
             kind = secret_kind(entered)
             if kind:
                 yield ctx.finding(message, saw=f"{kind} (not shown)", path=answer.path + pointer("content", name),
-                                  also=[ctx.ask.key if ctx.ask is not None else None],
+                                  also=[asked_in(ctx)],
                                   text=f"probably a secret was asked for in a form: {name!r} was answered with "
                                   f"{kind}")  # fmt: skip
 

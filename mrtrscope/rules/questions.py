@@ -1,9 +1,9 @@
 """Questions and answers, wherever a revision puts them.
 
 Since 2026-07-28 a question is an entry of `inputRequests` and its answer an entry of `inputResponses` in
-the retry; before, the server sent a request and the client a response. Rules about elicitation, sampling and
-roots are the same for both: they are declared with `on=QUESTION` or `on=ANSWER` and read `asked()` or
-`answered()`.
+the retry; before, the server sent a request and the client a response, at once or, since 2025-11-25, as the result of
+a task. Rules about elicitation, sampling and roots are the same for all: they are declared with `on=QUESTION` or
+`on=ANSWER` and read `asked()` or `answered()`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
+from mrtrscope.link.deferred import FETCH
 from mrtrscope.link.facts import Ask, Common, Exchange
 from mrtrscope.rules.context import Context
 from mrtrscope.rules.registry import ASKED, REQUEST, RESULT, RETRY
@@ -103,9 +104,36 @@ def _answers(message: Message, ctx: Context) -> list[Answer]:
         if due is None or type(responses) is not dict:
             return []
         return [Answer(q, responses[q.key]) for q in _entries(due.questions) if q.key in responses]
-    if ctx.exchange is not None and ctx.exchange.dir == "s2c" and not _put_off(message, ctx.exchange):
-        return [Answer(Question(None, ctx.exchange.request.body), message.body.get("result"))]
-    return []
+    question = _asked_before(message, ctx.exchange) if ctx.exchange is not None else None
+    return [] if question is None else [Answer(Question(None, question), message.body.get("result"))]
+
+
+def _asked_before(message: Message, exchange: Exchange) -> dict[str, Any] | None:
+    """The server's request that a message answers, also where a task stood for the answer until now."""
+    if exchange.dir != "s2c" or _put_off(message, exchange):
+        return None
+    if exchange.method != FETCH:
+        body: dict[str, Any] = exchange.request.body
+        return body
+    found = _deferred(exchange)
+    return None if found is None else dict(found["question"])
+
+
+def asked_in(ctx: Context) -> str | None:
+    """Key of the message that asked what is answered here: an `input_required` result, or the server's request."""
+    if ctx.ask is not None:
+        return ctx.ask.key
+    exchange = ctx.exchange
+    if exchange is None or exchange.dir != "s2c":
+        return None
+    found = _deferred(exchange)
+    return exchange.key if found is None else str(found["key"])
+
+
+def _deferred(exchange: Exchange) -> dict[str, Any] | None:
+    """Of a `tasks/result`: the question, as `link.deferred` found it."""
+    found: dict[str, Any] | None = (exchange.remarks or {}).get("deferred")
+    return found
 
 
 def _put_off(message: Message, exchange: Exchange) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 from mrtrscope.rules.content import SAMPLED, block_faults, blocks_of
 from mrtrscope.rules.context import Context, Finding
-from mrtrscope.rules.questions import ANSWER, SAMPLING, Answer, answered
+from mrtrscope.rules.questions import ANSWER, SAMPLING, Answer, answered, asked_in
 from mrtrscope.rules.registry import ADVISORY, BOTH, CLIENT, EITHER, MUST, MUST_NOT, RETRY, SHOULD, rule
 from mrtrscope.wire.events import ABSENT, Message
 
@@ -49,7 +49,7 @@ def answer_lacks_a_member(message: Message, ctx: Context) -> Iterator[Finding]:
             found = value.get(name, ABSENT)
             if type(found) is not str or (role and found not in ("user", "assistant")):
                 yield ctx.finding(message, saw="absent" if found is ABSENT else found, path=f"{answer.path}/{name}",
-                                  also=[_question(ctx)], text=f"the answer to sampling has no {name}"
+                                  also=[asked_in(ctx)], text=f"the answer to sampling has no {name}"
                                   if found is ABSENT else f"the {name} of a sampled answer is {found!r:.60}",
                                   )  # fmt: skip
             elif role and found == "user":
@@ -62,7 +62,7 @@ def answer_lacks_a_member(message: Message, ctx: Context) -> Iterator[Finding]:
         content = value.get("content", ABSENT)
         if type(content) not in (dict, list):
             yield ctx.finding(message, saw="absent" if content is ABSENT else content, path=answer.path + "/content",
-                              also=[_question(ctx)], text="the answer to sampling has no content block")  # fmt: skip
+                              also=[asked_in(ctx)], text="the answer to sampling has no content block")  # fmt: skip
         for n, block in enumerate(blocks_of(content)):
             at = f"{answer.path}/content" + (f"/{n}" if type(content) is list else "")
             for below, saw, what, level in block_faults(block, SAMPLED):
@@ -87,11 +87,11 @@ def choice_was_not_honoured(message: Message, ctx: Context) -> Iterator[Finding]
             ctx.tested()
         if mode == "none" and uses:
             yield ctx.finding(message, saw=[u.get("name") for u in uses][:8], expected="no tool use", path=path,
-                              also=[_question(ctx)], text="tools are used, though toolChoice is none")  # fmt: skip
+                              also=[asked_in(ctx)], text="tools are used, though toolChoice is none")  # fmt: skip
         elif mode == "required" and not uses:
             stop = value.get("stopReason")
             cut = stop in ("maxTokens", "refusal", "content_filter")
-            yield ctx.finding(message, saw=stop, expected="a tool use", path=path, also=[_question(ctx)],
+            yield ctx.finding(message, saw=stop, expected="a tool use", path=path, also=[asked_in(ctx)],
                               text="no tool is used, though toolChoice is required",
                               level="info" if cut else None)  # fmt: skip
         offered = _offered(params)
@@ -130,7 +130,7 @@ def answer_is_too_long(message: Message, ctx: Context) -> Iterator[Finding]:
         size = sum(len(c.encode("utf-8", "replace")) for text in texts for c, _ in itertools.groupby(text))
         if size > room:
             yield ctx.finding(message, saw=f"{size} bytes of text", expected=f"maxTokens {limit}",
-                              also=[_question(ctx)], path=answer.path + "/content")  # fmt: skip
+                              also=[asked_in(ctx)], path=answer.path + "/content")  # fmt: skip
 
 
 @rule("sampling/stop-reason-tool-use", level=ADVISORY, fault=CLIENT, on=ANSWER, dirs=FROM_CLIENT, eras=BOTH,
@@ -194,11 +194,5 @@ def loop_of_tools_without_end(retry: Message, ctx: Context) -> Iterator[Finding]
     ctx.tested()
     still = any(value.get("stopReason") == "toolUse" for _, value in _said(retry, ctx))
     if still and loops + 1 in LOOP_REPORTS:
-        yield ctx.finding(retry, saw=f"{loops + 1} rounds", expected=f"at most {LOOPS}", also=[_question(ctx)],
+        yield ctx.finding(retry, saw=f"{loops + 1} rounds", expected=f"at most {LOOPS}", also=[asked_in(ctx)],
                           text=f"the {loops + 1}th round in a row whose model stopped for a tool")  # fmt: skip
-
-
-def _question(ctx: Context) -> str | None:
-    if ctx.ask is not None:
-        return ctx.ask.key
-    return ctx.exchange.key if ctx.exchange is not None and ctx.exchange.dir == "s2c" else None

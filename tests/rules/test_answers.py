@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mrtrscope.link.memory import DictMemory
+from mrtrscope.pipeline import Pipeline
 from mrtrscope.rules.answers import accepted, faults, faults_of_schema, ordinary, refused, wrapped
+from mrtrscope.rules.examples import cases_of
+from tests.feeding import feed
 
 ELICIT, SAMPLE, ROOTS = "elicitation/create", "sampling/createMessage", "roots/list"
 ACCEPT = {"action": "accept", "content": {"n": 1.5, "s": "x", "l": ["a"]}}
@@ -128,3 +133,15 @@ def test_the_schema_package_is_loaded_with_the_first_odd_answer(answer: dict[str
         [sys.executable, "-c", code], capture_output=True, text=True, encoding="utf-8", check=True
     )
     assert done.stdout.strip() == str(loaded)
+
+
+def test_a_finding_about_the_result_of_a_task_names_the_question(tmp_path: Path) -> None:
+    (case,) = [one for one in cases_of("elicitation/action-valid") if one.name == "violates-task"]
+    file = tmp_path / "case.jsonl"
+    file.write_text(case.transcript("stdio")[0], encoding="utf-8")
+    pipeline = Pipeline(DictMemory(), salt=b"salt")
+    feed(pipeline, file)
+    batch = pipeline.drain()
+    (found,) = [f for f in batch.findings if f.rule == "elicitation/action-valid"]
+    (question,) = [m.key for m, _, _ in batch.messages if m.method == ELICIT]
+    assert (found.party, found.path, found.also) == ("client", "/result/action", (question,))
