@@ -32,7 +32,7 @@ def channels(capture: Path, form: str, raw: bool, no_update: bool) -> None:
     from mrtrscope.views import beside
 
     with opened(capture, no_update) as store:
-        rows = masked(raw).channels(store.channels())
+        rows = masked(store, raw).channels(store.channels())
         if form == "json":
             print_json("channels", rows, lambda: beside.members(store))
         else:

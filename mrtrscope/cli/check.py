@@ -83,8 +83,8 @@ def check(
     chosen = _chosen(select, ignore, party, baseline)
     from mrtrscope.views import beside
 
-    hide = masked(raw)
     with opened(capture, no_update) as store:
+        hide = masked(store, raw)
         if write_baseline is not None:
             from mrtrscope.views.outputs import baseline as accepted
 

@@ -80,12 +80,12 @@ def raw_option[F: Callable[..., Any]](function: F) -> F:
     return click.option("--raw", is_flag=True, help="Secrets as they are, nothing hidden.")(function)
 
 
-def masked(raw: bool) -> Masked:
+def masked(store: Store, raw: bool) -> Masked:
     """What rows pass through on their way out."""
+    from mrtrscope.views import ahead
     from mrtrscope.views.masked import Masked
-    from mrtrscope.views.redact import Redactor
 
-    return Masked(Redactor(raw))
+    return Masked(ahead.redactor(store, raw))
 
 
 def format_option[F: Callable[..., Any]](*formats: str) -> Callable[[F], F]:

@@ -110,7 +110,7 @@ def _engine_or_error(form: Format) -> Iterator[None]:
 
 
 def _one(store: Store, id: str, form: Format, options: Options) -> Iterator[bytes]:
-    from mrtrscope.views import detail
+    from mrtrscope.views import ahead, detail
     from mrtrscope.views.diagram import diagram as draw
 
     op = store.operation_of(id) if id.startswith("m") else id
@@ -119,10 +119,11 @@ def _one(store: Store, id: str, form: Format, options: Options) -> Iterator[byte
         raise click.UsageError(
             f"There is no operation {id!r} in this capture; mrtrscope list shows what there is."
         )
-    return draw(found, form, options)
+    return draw(found, form, options, ahead.redactor(store, options.raw))
 
 
 def _session(store: Store, channel: str | None, form: Format, options: Options) -> Iterator[bytes]:
+    from mrtrscope.views import ahead
     from mrtrscope.views.diagram import session
 
     if form not in ("svg", "png", "dot", "text"):
@@ -137,7 +138,7 @@ def _session(store: Store, channel: str | None, form: Format, options: Options) 
     if channel not in names:
         wanted = f"There is no channel {channel!r}" if channel is not None else "Say which channel"
         raise click.UsageError(f"{wanted}; there are: {', '.join(names) or 'none'}.")
-    return session(store.operations(), channel, form, options)
+    return session(store.operations(), channel, form, options, ahead.redactor(store, options.raw))
 
 
 def _write(pages: Iterator[bytes], form: Format, output: Path | None, raw: bool) -> None:

@@ -43,8 +43,8 @@ def list_(capture: Path, findings: bool, broken: bool, form: str, raw: bool, no_
     """
     from mrtrscope.views import beside
 
-    hide = masked(raw)
     with opened(capture, no_update) as store:
+        hide = masked(store, raw)
         rows = hide.operations(_chosen(store.operations(), findings, broken))
         if form == "json":
             print_json("operations", rows, lambda: beside.members(store))

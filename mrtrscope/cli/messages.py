@@ -33,7 +33,7 @@ def messages(capture: Path, form: str, raw: bool, no_update: bool) -> None:
     stdout, undelivered events) is counted at the end.
     """
     with opened(capture, no_update) as store:
-        rows = masked(raw).messages(store.messages())
+        rows = masked(store, raw).messages(store.messages())
         if form == "json":
             print_json("messages", rows, store.counts_of_noise)
         else:

@@ -63,18 +63,20 @@ def at_finding(store: Store, id: str) -> str:
 
 def _operation(store: Store, id: str, raw: bool) -> None:
     from mrtrscope.store.bodies import fetch
+    from mrtrscope.views import ahead
     from mrtrscope.views.show import Page
 
     operation = store.operation(id)
     if operation is None:
         raise missing(store, id)
     rows = {row.m: row for row in store.messages(id)}
-    page = Page(fetch(store, rows), raw=raw, width=columns(), colours=colours())
+    page = Page(fetch(store, rows), ahead.redactor(store, raw), width=columns(), colours=colours())
     print_lines(page.operation(operation, rows, list(store.findings(id))))
 
 
 def _hops(store: Store, id: str, raw: bool) -> None:
     from mrtrscope.store.bodies import fetch
+    from mrtrscope.views import ahead
     from mrtrscope.views.hops import Hops
     from mrtrscope.views.show import Page
 
@@ -91,13 +93,14 @@ def _hops(store: Store, id: str, raw: bool) -> None:
     }
     every = [*hops, host, *(q for asked in nested.values() for q in asked)]
     texts = fetch(store, (row.m for one in every for row in store.messages(one.id)))
-    page = Page(texts, raw=raw, width=columns(), colours=colours())
+    page = Page(texts, ahead.redactor(store, raw), width=columns(), colours=colours())
     writer = Hops(page, texts)
     print_lines(line for hop in hops for line in writer.compare(host, hop, nested[host.id], nested[hop.id]))
 
 
 def _exchange(store: Store, id: str, raw: bool) -> None:
     from mrtrscope.store.bodies import fetch
+    from mrtrscope.views import ahead
     from mrtrscope.views.show import Page
 
     row = store.message(id)
@@ -105,19 +108,20 @@ def _exchange(store: Store, id: str, raw: bool) -> None:
         raise missing(store, id)
     rows = {one.m: one for one in store.exchange_messages(row.exchange)} if row.exchange else {}
     rows = rows or {id: row}
-    page = Page(fetch(store, rows), raw=raw, width=columns(), colours=colours())
+    page = Page(fetch(store, rows), ahead.redactor(store, raw), width=columns(), colours=colours())
     print_lines(page.exchange(id, rows, list(store.findings_at(rows))))
 
 
 def _frame(store: Store, id: str, raw: bool) -> None:
     from mrtrscope.store.bodies import fetch
+    from mrtrscope.views import ahead
     from mrtrscope.views.show import Page
 
     what = store.about(id)
     if not what:
         raise missing(store, id)
     texts = fetch(store, [id])
-    page = Page(texts, raw=raw, width=columns(), colours=colours())
+    page = Page(texts, ahead.redactor(store, raw), width=columns(), colours=colours())
     print_lines(page.frame(id, texts.get(id), what, list(store.findings_at([id]))))
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mrtrscope.cli.common import colours, columns, epilog, opened, print_lines
+from mrtrscope.cli.common import colours, columns, epilog, masked, opened, print_lines
 from mrtrscope.cli.newest import newest_capture_argument
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def watch(capture: Path, once: bool, raw: bool) -> None:
             if sys.stdout.isatty() and sys.stdin.isatty():
                 _live(store, capture, raw)
             else:
-                _lines(store)
+                _lines(store, raw)
 
 
 @contextlib.contextmanager
@@ -78,7 +78,7 @@ def _analyser(capture: Path) -> Iterator[None]:
 
 
 def _once(store: Store, capture: Path, raw: bool) -> None:
-    from mrtrscope.views.redact import Redactor
+    from mrtrscope.views import ahead
     from mrtrscope.views.watch import screen
     from mrtrscope.views.watch.board import Watcher
 
@@ -86,22 +86,25 @@ def _once(store: Store, capture: Path, raw: bool) -> None:
     height = os.get_terminal_size(sys.stdout.fileno()).lines if sys.stdout.isatty() else 40
     watcher = Watcher(store)
     board = watcher.look(time.monotonic(), time.time(), None, screen.rows_for(height, view), False)
-    made = screen.lines(board, view, columns() or 120, height, colours(), capture.name, Redactor(raw))
+    made = screen.lines(
+        board, view, columns() or 120, height, colours(), capture.name, ahead.redactor(store, raw)
+    )
     print_lines([line for line in made[:-1] if line])
 
 
 def _live(store: Store, capture: Path, raw: bool) -> None:
     """The full screen, until the person ends it."""
-    from mrtrscope.views.redact import Redactor
+    from mrtrscope.views import ahead
     from mrtrscope.views.watch import keys, screen
     from mrtrscope.views.watch.board import Watcher
     from mrtrscope.views.watch.terminal import Terminal
 
-    view, watcher, redact = screen.View(), Watcher(store), Redactor(raw)
+    view, watcher = screen.View(), Watcher(store)
     with Terminal() as terminal:
         while True:
             width, height = terminal.size
             board = _look(watcher, view, screen.rows_for(height, view))
+            redact = ahead.redactor(store, raw)  # what is named meanwhile is hidden from now on
             terminal.draw(screen.lines(board, view, width, height, colours(), capture.name, redact))
             for key in keys.pressed(terminal.read(TURN)):
                 rows = height - 1 if view.lines is not None else screen.rows_for(height, view)
@@ -137,25 +140,29 @@ def _chosen(board: Board, view: View) -> str:
 def _whole(store: Store, view: View, terminal: Terminal, raw: bool) -> list[str]:
     """The lines of the operation that is open, as `show` prints them, or its picture."""
     from mrtrscope.store.bodies import fetch
+    from mrtrscope.views import ahead
     from mrtrscope.views.show import Page
 
     width, _ = terminal.size
     operation = store.operation(view.opened)
     if operation is None:
         return [f"{view.opened} is not there any more."]
+    redact = ahead.redactor(store, raw)
     if view.picture:
         from mrtrscope.views import detail
         from mrtrscope.views.diagram import Options, diagram
 
         found = detail.load(store, view.opened)
-        pages = diagram(found, "text", Options(width=width, raw=raw)) if found is not None else iter(())
+        pages = (
+            diagram(found, "text", Options(width=width, raw=raw), redact) if found is not None else iter(())
+        )
         return b"\n".join(pages).decode("utf-8").splitlines()
     rows = {row.m: row for row in store.messages(view.opened)}
-    page = Page(fetch(store, rows), raw=raw, width=width, colours=colours())
+    page = Page(fetch(store, rows), redact, width=width, colours=colours())
     return list(page.operation(operation, rows, list(store.findings(view.opened))))
 
 
-def _lines(store: Store) -> None:
+def _lines(store: Store, raw: bool) -> None:
     """No terminal: a line for each operation when it is done, and for each finding when it is there, while somebody
     reads them."""
     from mrtrscope.cli.streams import is_read
@@ -166,17 +173,19 @@ def _lines(store: Store) -> None:
     first = 1
     while is_read(sys.stdout):
         store.refresh()
+        hide = masked(store, raw)
         total = store.count("operations")
         for n in range(first, total + 1):
             operation = store.operation(f"op{n}")
             if operation is None or operation.key in done or operation.outcome == "open":
                 continue
             done.add(operation.key)
-            print_lines(list(operations([operation], None, False))[-1:])
-            for found in store.findings(operation.id):
-                if found.id not in told:
-                    told.add(found.id)
-                    print_lines(finding(found, store.about, None, False))
+            print_lines(list(operations([hide.operation(operation)], None, False))[-1:])
+            new = [found for found in store.findings(operation.id) if found.id not in told]
+            told.update(found.id for found in new)
+            for found in hide.findings(store, new):
+                about = hide.redact.text(store.about(found.at))
+                print_lines(finding(found, lambda at, about=about: about, None, False))  # type: ignore[misc]
         while first <= total and (one := store.operation(f"op{first}")) is not None and one.key in done:
             done.discard(one.key)
             first += 1

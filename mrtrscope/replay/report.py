@@ -9,7 +9,8 @@ from typing import Any
 from mrtrscope.link.canonical import canonical
 from mrtrscope.replay.compare import Difference
 from mrtrscope.replay.drive import DIFFERS, FAILED, NOT_RUN, PASSED, SKIPPED, Driven
-from mrtrscope.views.redact import Redactor, is_secret_name
+from mrtrscope.store.secret import is_secret_name
+from mrtrscope.views.redact import Redactor
 from mrtrscope.views.table import Cell, Column, table
 from mrtrscope.views.templates import render
 from mrtrscope.wire.events import ABSENT

@@ -58,28 +58,6 @@ def fetch(store: Store, names: Iterable[str]) -> dict[str, Event]:
         return _pick(source.frames(), wanted, lambda frame: True, source.headers())
 
 
-def everything(store: Store) -> Iterator[Event]:
-    """All that is in the files, journal by journal: for who has to look at the whole before showing a part."""
-    if not store.source.is_dir():
-        from mrtrscope.sources import open_source
-
-        with open_source(store.source) as source:
-            yield from _read(source.frames(), source.headers())
-        return
-    for journal in store.journals():
-        parts = _parts(store.source, journal)
-        if parts:
-            yield from _read(_frames(parts, 0), {journal: parts[0].raw})
-
-
-def _read(frames: Iterator[Frame], headers: dict[str, dict[str, Any]]) -> Iterator[Event]:
-    wire = Wire()
-    for name, header in headers.items():
-        wire.source(name, header)
-    for frame in frames:
-        yield from wire.feed(frame)
-
-
 def _wanted(store: Store, name: str) -> Wanted | None:
     table, letter = ("messages", "m") if name.startswith("m") else ("events", "f")
     frames = "x.frames, x.oddities" if table == "messages" else "null, null"

@@ -73,11 +73,16 @@ TABLES: dict[str, dict[str, type]] = {
     "many": {"space": int, "key": bytes, "seq": int, "id": int},
     "one": {"space": int, "key": bytes, "id": int, "before": int},
     "spaces": {"id": int, "name": str},
+    # what is secret by its name, see `secrecy`; back: how far its longest word, the anchor, is from its beginning
+    "secrets": {"anchor": int, "digest": bytes, "back": int, "size": int, "why": str},
+    # form fields whose schema says so; since: id of the message that did
+    "secret_fields": {"name": str, "since": int},
 }  # fmt: skip
 
 KEYS: dict[str, str | tuple[str, ...]] = {
     "meta": "key", "findings": "id", "exchanges": "request", "present": "operation", "tested": ("channel", "rule"),
-    "many": ("space", "key", "seq"), "one": ("space", "key"),
+    "many": ("space", "key", "seq"), "one": ("space", "key"), "secrets": ("anchor", "digest"),
+    "secret_fields": "name",
 }  # fmt: skip
 
 UNIQUE = (("journals", "name"), ("channels", "name"), ("clients", "name"), ("spaces", "name"))

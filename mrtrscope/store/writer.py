@@ -28,6 +28,7 @@ from mrtrscope.store.rows import (
     message_row,
     operation_row,
 )
+from mrtrscope.store.scout import Secrecy
 from mrtrscope.store.text import plain, to_json
 from mrtrscope.wire.events import Event, Message
 
@@ -59,6 +60,7 @@ class Writer:
         self._channels = Names(db, "channels")
         self._clients = Names(db, "clients")
         self._ids = MessageIds(db, self._journals)
+        self._secrecy = Secrecy(db.conn)
         self._wheres: dict[tuple[str, str, str], tuple[int, int, int]] = {}
         self._ranks = {
             name: Ranks(db, name, column)
@@ -86,6 +88,7 @@ class Writer:
             ranks.forget()
         self.memory.forget()
         self._ids.forget()
+        self._secrecy.forget()
         self._wheres.clear()
 
     def reset(self, meta: Mapping[str, str | bytes]) -> None:
@@ -102,6 +105,7 @@ class Writer:
         """All rows of a batch; inside a transaction."""
         self._write_events(batch.events)  # first: a connection's first event is rarely a message
         started = self._write_messages(batch.messages)
+        self._secrecy.write(batch, started)
         execute = self.db.conn.executemany
         if batch.channels:
             execute(CHANNEL, [
@@ -167,6 +171,7 @@ class Writer:
         self.memory.rewind(marks.pop("remembered", 0))
         for table, column in (("operations", "id"), ("exchanges", "request")):
             self._take_back(table, column, marks.get("messages", 0))
+        self._secrecy.take_back(marks.get("messages", 0))
         for table, mark in marks.items():
             self._take_back(table, "id", mark)
         self.db.conn.execute("update tested set n = saved")

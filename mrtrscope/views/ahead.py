@@ -1,34 +1,21 @@
-"""A whole capture looked through before a part of it is shown: a secret is hidden wherever it stands, not only where
-it is named, and not only in what was read together with that place.
+"""What hides the secrets of a capture: wherever they stand, not only where they are named.
 
 What is secret is told by the name of a member, by a form that says so of its field (`format: password`, `writeOnly`),
-or by a header; the same value may stand in any other message. Most messages have nothing that could be such a
-name, and are passed over unread.
+or by a header; the same value may stand in any other message. The analysis wrote down digests of them
+(`store.secrecy`), so that all outputs hide the same, and a picture of one operation need not read the others.
 """
 
 from __future__ import annotations
 
-from mrtrscope.store.bodies import everything
-from mrtrscope.store.reader import Store
-from mrtrscope.views.masked import Masked
-from mrtrscope.views.redact import Redactor, may_name_a_secret
-from mrtrscope.wire.events import Event, Message, NonMessage
+from typing import TYPE_CHECKING
+
+from mrtrscope.store.secrecy import Known
+from mrtrscope.views.redact import Redactor
+
+if TYPE_CHECKING:
+    from mrtrscope.store.base import Base
 
 
-def redactor(store: Store, raw: bool = False) -> Redactor:
+def redactor(store: Base, raw: bool = False) -> Redactor:
     """One that knows all that is secret in a capture; stand-ins are given out when something is shown."""
-    redact = Redactor(raw)
-    if not raw:
-        scout = Redactor()
-        hide = Masked(scout)
-        for event in everything(store):
-            if event.http is not None or _may(event):
-                hide.learn({"": event})
-        redact.adopt(scout)
-    return redact
-
-
-def _may(event: Event) -> bool:
-    if not isinstance(event, Message):
-        return isinstance(event, NonMessage)
-    return may_name_a_secret(event.raw.decode("latin-1"))
+    return Redactor(raw, None if raw else Known(store.db.conn))

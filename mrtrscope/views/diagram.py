@@ -109,13 +109,17 @@ def diagram(
 
 
 def session(
-    operations: Iterable[Operation], channel: str, format: Format, options: Options | None = None
+    operations: Iterable[Operation],
+    channel: str,
+    format: Format,
+    options: Options | None = None,
+    redact: Redactor | None = None,
 ) -> Iterator[bytes]:
-    """A whole channel, operations as lanes: the pages in svg, png or dot, or text."""
+    """A whole channel, operations as lanes: the pages in svg, png or dot, or text; `redact` as for `scene_of`."""
     from mrtrscope.views import session as lanes
 
     options = options or Options()
-    made = lanes.build(operations, channel, Redactor(options.raw))
+    made = lanes.build(operations, channel, redact or Redactor(options.raw))
     if format == "text":
         yield lanes.text(made, int(options.width or 100)).encode("utf-8")
         return

@@ -6,7 +6,8 @@ import hashlib
 import json
 from typing import Any
 
-from mrtrscope.views.redact import Redactor, is_secret_name
+from mrtrscope.store.secret import is_secret_name
+from mrtrscope.views.redact import Redactor
 
 SCHEMES = ("bearer", "basic", "digest", "dpop", "negotiate")
 

@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import batched
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import parse_qsl, unquote, urlsplit
 
 from mrtrscope import model
-from mrtrscope.views.redact import SHORTEST, Redactor, is_secret_name
+from mrtrscope.store.secret import SHORTEST, is_secret_name
+from mrtrscope.views.redact import Redactor
 
 if TYPE_CHECKING:
     from mrtrscope.store.reader import Store
@@ -26,9 +26,6 @@ _KEPT: Final = 50_000  # what findings said that was looked into, so that equal 
 _DIGITS: Final = re.compile(
     r"(?<!\d)\d{1,4}(?!\d)"
 )  # ids and counts, too short for a secret that could be found again
-LONG: Final = 8  # characters of a part of a header, a query or a form that is looked for elsewhere
-_ADDRESSES: Final = re.compile(r"[a-z][a-z0-9+.-]{0,20}://[^\s\"'<>\\]{1,2000}", re.IGNORECASE)
-_LOOKED: Final = 1 << 20  # bytes of a message that are looked through for addresses
 _STATE: Final = "requestState"
 
 
@@ -122,48 +119,16 @@ class Masked:
         """Take in what is secret in these messages by its name, in heads and bodies."""
         if self.redact.raw:
             return
-        from mrtrscope.wire.events import Message, NonMessage  # not needed by who only lists
+        from mrtrscope.store.scout import Scout  # not needed by who only lists
 
+        scout = Scout(self.redact.remember)
+        scout.fields = self.redact.fields
         for event in events.values():
-            if isinstance(event, Message):
-                self.redact.value(event.body)
-                if b"://" in event.raw and b"=" in event.raw:
-                    for match in _ADDRESSES.finditer(event.raw[:_LOOKED].decode("utf-8", "replace")):
-                        self._address(match[0])
-            elif isinstance(event, NonMessage):
-                self._pairs(event.raw.decode("utf-8", "backslashreplace"))
-            if event.http is not None:
-                self._address(event.http.url)
-                for name, value in (*event.http.request_headers, *event.http.response_headers):
-                    self._header(name, value)
-
-    def _header(self, name: str, value: str) -> None:
-        if not is_secret_name(name):
-            if "://" in value:
-                self._address(value)
-            return
-        self.redact.named(name, value)
-        for part in value.split(";"):  # a cookie's value, or what follows the scheme
-            secret = part.strip().partition("=" if "cookie" in name.lower() else " ")[2]
-            if len(secret) >= LONG:
-                self.redact.learn(secret, f"value of {name[:80]}")
-
-    def _address(self, text: str) -> None:
-        try:
-            url = urlsplit(text)
-            password = url.password
-        except ValueError:
-            return
-        if password and len(password) >= SHORTEST:
-            self.redact.learn(unquote(password), "password in an address")
-        self._pairs(url.query)
-
-    def _pairs(self, text: str) -> None:
-        """A query, or a form."""
-        if "=" in text and " " not in text:
-            for name, value in parse_qsl(text[:100_000]):
-                if is_secret_name(name) and len(value) >= LONG:
-                    self.redact.learn(value, f"value of {name[:80]}")
+            scout.event(event)
+            if hasattr(event, "body"):
+                self.redact.value(
+                    event.body
+                )  # what is too short to be looked for elsewhere has a stand-in, too
 
     def _look_into(self, store: Store, rows: Iterable[model.Finding]) -> None:
         names: dict[str, None] = {}

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from mrtrscope.store.secret import is_secret_name
 from mrtrscope.views.escape import visible
-from mrtrscope.views.redact import Redactor, is_secret_name
+from mrtrscope.views.redact import Redactor
 from mrtrscope.views.scene import Line, Side
 from mrtrscope.views.words import count, series
 

@@ -7,19 +7,22 @@ still be followed, and nothing can be worked back from a number. Verdicts are re
 from __future__ import annotations
 
 import re
-from functools import lru_cache
-from typing import Any, Final
+from collections.abc import Iterable
+from typing import Any, Final, Protocol
 
-# Names of members, form fields and headers whose value is a secret, however it looks. Matched on the name in lower case
-# with everything but letters and digits taken out.
-_SECRET_NAMES: Final = re.compile(
-    r"passw|passphrase|passcode|(^|[^a-z])pwd|secret|credential|apikey|accesskey|privatekey|signingkey|authorization"
-    r"|^auth$|bearer|tokens?$"
-    r"|cookie|sessionid$|^sid$|^otp$|^pin$|^pincode$|^cvv2?$|^cvc2?$|cardnumber|^pan$|^iban$|^ssn$|socialsecurity"
-    r"|^mfa|onetimecode|verificationcode|clientassertion|^code(verifier)?$|^jwt$|recoverycode|seedphrase|mnemonic"
-)
-_HARMLESS_NAMES: Final = re.compile(
-    r"^(progresstoken|maxtokens|inputtokens|outputtokens|totaltokens|numtokens)$"
+from mrtrscope.store.secret import (
+    ANSWERED,
+    ASKED,
+    COMMON,
+    DEEPEST,
+    ERROR_CODE,
+    GIVEN_IN,
+    INSIDE,
+    SHORTEST,
+    is_schema,
+    is_secret_name,
+    is_told,
+    says_secret,
 )
 
 # Whatever `is_secret_name` says yes to, and a schema that says so of its field, has one of these in it.
@@ -52,23 +55,9 @@ _ASSIGNED: Final = re.compile(
     r"""(?P<before>(?P<name>[\w-]{2,40})(?:\\?["']\s?:\s?\\?["']?|\s?=\s?\\?["']?))""" + _GIVEN
 )
 _SAID: Final = re.compile(r"""(?P<before>(?P<name>[\w-]{2,40})\\?["']?\s{0,3}[:=]\s{0,3}\\?["']?)""" + _GIVEN)
-_ERROR_CODE: Final = re.compile(r"-\d{5}")
-SHORTEST: Final = 5  # characters of a value that is looked for in other places
 REMEMBERED: Final = 200_000  # such values, the first
 FEW: Final = 24  # values up to which each is looked for; among more only those whose first word is there
 _WORD: Final = re.compile(r"\w+")
-ASKED, ANSWERED = "inputRequests", "inputResponses"
-GIVEN_IN: Final = (
-    "arguments",
-    "content",
-)  # members whose members are what was given for the fields of a form
-
-
-@lru_cache(4096)
-def is_secret_name(name: str) -> bool:
-    """True when a member, field or header of this name holds something that must not be shown."""
-    plain = re.sub(r"[^a-z0-9]", "", name.lower()[:200])
-    return bool(_SECRET_NAMES.search(plain)) and not _HARMLESS_NAMES.match(plain)
 
 
 def may_name_a_secret(text: str) -> bool:
@@ -77,15 +66,27 @@ def may_name_a_secret(text: str) -> bool:
     return text.count("token") > text.count("progresstoken") or any(mark in text for mark in _MARKS)
 
 
+class Everywhere(Protocol):
+    """What is secret in the whole of a capture (see `store.secrecy.Known`)."""
+
+    @property
+    def fields(self) -> frozenset[str]: ...
+
+    def find(self, text: str) -> Iterable[tuple[str, str]]: ...
+
+
 class Redactor:
     """Hides secrets; `raw` hides nothing.
+
+    known    what is named in messages that are not shown here
 
     hidden   stand-in -> what it stands for, in words ("value of password", "JSON Web Token in text"): the list that a
              report prints; never the value
     """
 
-    def __init__(self, raw: bool = False) -> None:
+    def __init__(self, raw: bool = False, known: Everywhere | None = None) -> None:
         self.raw = raw
+        self._everywhere = known
         self.hidden: dict[str, str] = {}
         self._numbers: dict[str, str] = {}
         # Short texts in which there is nothing to hide: most come again and again.
@@ -94,7 +95,8 @@ class Redactor:
         self._told: dict[str, str] = {}
         # The same by their first word; "" for those that begin otherwise.
         self._by_word: dict[str, list[str]] = {}
-        self.fields: set[str] = set()  # names of form fields of which a schema says that they are secret
+        # names of form fields of which a schema says that they are secret
+        self.fields: set[str] = set(known.fields) if known is not None else set()
 
     def stand_in(self, value: str, why: str) -> str:
         """The stand-in of a value, the same each time."""
@@ -106,6 +108,7 @@ class Redactor:
 
     def known(self, value: str) -> str | None:
         """The stand-in of a value that was hidden before, or would be."""
+        self._look_up(value)
         return self.stand_in(value, self._told[value]) if value in self._told else self._numbers.get(value)
 
     @property
@@ -118,18 +121,13 @@ class Redactor:
         """How many values and fields it knows to be secret wherever they stand."""
         return len(self._told) + len(self.fields)
 
-    def adopt(self, scout: Redactor) -> None:
-        """Hide what another one learnt, too; what is never shown gets no stand-in."""
-        for value, why in scout._told.items():
-            self._remember(value, why)
-        self.fields |= scout.fields
-
     def learn(self, value: str, why: str) -> str:
         """The stand-in of a value that is secret by its name, and is hidden from now on wherever else it stands."""
-        self._remember(value, why)
+        self.remember(value, why)
         return self.stand_in(value, why)
 
-    def _remember(self, value: str, why: str) -> None:
+    def remember(self, value: str, why: str) -> None:
+        """Have this value hidden wherever it stands; it gets a stand-in when it is shown."""
         if len(value) >= SHORTEST and value not in self._told and len(self._told) < REMEMBERED:
             self._told[value] = why
             word = _WORD.match(value)
@@ -179,12 +177,19 @@ class Redactor:
 
     def _standing_in(self, text: str) -> list[str]:
         """Values told before that may be in the text, the longest first."""
+        self._look_up(text)
         if len(self._told) <= FEW:
             found = [value for value in self._told if value in text]
         else:
             words = {"", *_WORD.findall(text)} & self._by_word.keys()
             found = [value for word in words for value in self._by_word[word] if value in text]
         return sorted(found, key=len, reverse=True) if len(found) > 1 else found
+
+    def _look_up(self, text: str) -> None:
+        """Remember what is in this text and is named elsewhere in the capture."""
+        if self._everywhere is not None:
+            for value, why in self._everywhere.find(text):
+                self.remember(value, why)
 
     def leaves(self, text: str) -> bool:
         """True when nothing in this JSON text or prose is to be hidden; False when that needs a closer look."""
@@ -201,7 +206,7 @@ class Redactor:
 
     def _assigned(self, match: re.Match[str]) -> str:
         if not is_secret_name(match["name"]) or (
-            match["name"] == "code" and _ERROR_CODE.fullmatch(match["value"])
+            match["name"] == "code" and ERROR_CODE.fullmatch(match["value"])
         ):
             return match[0]  # the code of an error is a number
         return match["before"] + self.stand_in(match["value"], f"value of {match['name']} in text")
@@ -213,11 +218,9 @@ class Redactor:
         if inside:
             if value in (None, ""):
                 return value
-            hide = self.stand_in if value in _COMMON else self.learn
-            return hide(str(value), "inside a hidden member")
-        if name == "code" and (type(value) in (int, float) or _ERROR_CODE.fullmatch(str(value))):
-            return value  # of an error; a code that opens something is text
-        if is_secret_name(name) and value not in (None, "", True, False):
+            hide = self.stand_in if value in COMMON else self.learn
+            return hide(str(value), INSIDE)
+        if is_told(name, value):
             return self.learn(str(value), f"value of {name[:80]}")
         return self.text(value) if isinstance(value, str) else value
 
@@ -236,7 +239,7 @@ class Redactor:
             return value
         if not isinstance(value, (dict, list)):
             return self.scalar("", value, secret)
-        if depth > 64:
+        if depth > DEEPEST:
             return "…"
         if isinstance(value, dict):
             hidden = self.fields if within in GIVEN_IN else ()
@@ -248,9 +251,9 @@ class Redactor:
 
     def member(self, name: str, value: Any, depth: int = 0, secret: bool = False, within: str = "") -> Any:
         """The value of a member of this name, or the description of a form field of this name."""
-        if isinstance(value, dict) and _is_schema(value):
+        if isinstance(value, dict) and is_schema(value):
             # A form field of that name, not its value.
-            told = value.get("format") == "password" or value.get("writeOnly") is True
+            told = says_secret(value)
             if told:
                 self.fields.add(name)
             shown = self.value(value, depth + 1, secret)
@@ -269,21 +272,5 @@ class Redactor:
         return self.scalar(name, value, secret)
 
 
-KINDS: Final = frozenset({"string", "number", "integer", "boolean", "object", "array", "null"})
-
-
-# Words of the protocol: hidden where they stand inside a secret, but not wherever else they stand.
-_COMMON: Final = KINDS | {
-    "accept", "decline", "cancel", "elicitation/create", "sampling/createMessage", "roots/list", "complete", "text",
-    "input_required", "image", "audio", "assistant", "password", "email", "uri", "date", "date-time", True, False,
-}  # fmt: skip
-
-
 def _in_word(char: str) -> bool:
     return char.isalnum() or char == "_"
-
-
-def _is_schema(value: dict[str, Any]) -> bool:
-    """True for the description of a form field."""
-    kind = value.get("type")
-    return isinstance(kind, str) and kind in KINDS

@@ -31,22 +31,23 @@ STATE = "requestState"
 class Page:
     """Writes lines.
 
-    raw   secrets and states as they are, nothing cut          texts   the messages in full, by number
+    texts   the messages in full, by number
+    redact  what hides secrets; one that is `raw` leaves also states as they are, and nothing is cut
     """
 
     def __init__(
         self,
         texts: Mapping[str, Event],
+        redact: Redactor,
         *,
-        raw: bool = False,
         width: int | None = None,
         colours: bool = False,
     ) -> None:
         self.texts = texts
-        self.raw = raw
+        self.raw = redact.raw
         self.width = width
         self.colours = colours
-        self.redact = Redactor(raw)
+        self.redact = redact
         self.hide = Masked(self.redact)
         self.hide.learn(texts)
 

@@ -10,7 +10,8 @@ import json
 import re
 from typing import Any, Final
 
-from mrtrscope.views.redact import ANSWERED, ASKED, GIVEN_IN, KINDS, Redactor, is_secret_name
+from mrtrscope.store.secret import ANSWERED, ASKED, GIVEN_IN, KINDS, is_secret_name
+from mrtrscope.views.redact import Redactor
 from mrtrscope.views.ribbons import measured, shortened
 
 STATE: Final = "requestState"

@@ -89,17 +89,59 @@ def test_every_picture_of_a_capture_hides_the_same(tmp_path: Path) -> None:
     assert "‹hidden 1›" in pictures["op1"] and "‹hidden 1›" in pictures["op6"]
 
 
+@pytest.mark.parametrize("command", [
+    ["show", "op1"], ["show", "m2"], ["diagram", "op1"], ["diagram", "op1", "--format", "text"],
+    ["diagram", "m2", "--format", "mermaid"], ["check", "--format", "json", "--all"], ["check", "--all"],
+    ["report", "--format", "md", "--only", "op1"], ["list"], ["messages"],
+], ids=" ".join)  # fmt: skip
+def test_every_command_hides_what_others_name(
+    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capture = tmp_path / "capture"
+    recorded(capture, 6)
+    whole = [command[0], str(capture), *command[1:]]
+    assert run(whole) in (0, 1)
+    out = capsys.readouterr().out
+    assert SECRET not in out
+    if command[0] in ("show", "diagram"):
+        assert "‹hidden 1›" in out and "it opens with" in out
+        assert run([*whole, "--raw"]) == 0
+        assert SECRET in capsys.readouterr().out
+
+
+def test_a_finding_that_repeats_what_another_message_names(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines: list[Line] = []
+    request, answer = said(1, password=SECRET)
+    lines += [(1000, "c2s", request), (2000, "s2c", answer)]
+    odd = {"jsonrpc": SECRET, "id": 2, "method": "ping"}
+    lines.append((3000, "c2s", json.dumps(odd).encode()))
+    journal(tmp_path / "capture", lines).close()
+    assert run(["check", str(tmp_path / "capture"), "--all"]) == 1
+    out = capsys.readouterr().out
+    assert "jsonrpc/" in out and "‹hidden 1›" in out and SECRET not in out
+
+
 def test_raw_looks_for_nothing(tmp_path: Path) -> None:
     recorded(tmp_path / "capture", 6)
     with analyse.bring_up_to_date(tmp_path / "capture") as store:
-        assert ahead.redactor(store, raw=True).known_values == 0
-        assert ahead.redactor(store).known_values == 2
+        text = f"{SECRET} {OTHER}"
+        assert ahead.redactor(store, raw=True).text(text) == text
+        assert ahead.redactor(store).text(text) == "‹hidden 1› ‹hidden 2›"
 
 
-def test_what_a_scout_learnt_gets_a_stand_in_when_it_is_shown() -> None:
-    scout, redact = Redactor(), Redactor()
-    scout.learn(SECRET, "value of password")
-    redact.adopt(scout)
+def test_no_secret_is_in_the_database(tmp_path: Path) -> None:
+    recorded(tmp_path / "capture", 6)
+    with analyse.bring_up_to_date(tmp_path / "capture") as store:
+        rows = list(store.db.conn.execute("select back, size, why, digest from secrets order by why"))
+    assert [row[:3] for row in rows] == [(0, 10, "value of api-key"), (0, 11, "value of password")]
+    assert all(len(row[3]) == 16 and row[3] not in (SECRET.encode(), OTHER.encode()) for row in rows)
+
+
+def test_a_value_remembered_gets_a_stand_in_when_it_is_shown() -> None:
+    redact = Redactor()
+    redact.remember(SECRET, "value of password")
     assert redact.count == 0 and redact.known("else") is None
     assert redact.text(f"{SECRET}: {SECRET}, {SECRET}2, _{SECRET}") == (
         f"‹hidden 1›: ‹hidden 1›, {SECRET}2, _{SECRET}"
