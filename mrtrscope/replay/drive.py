@@ -15,7 +15,7 @@ from mrtrscope.link.facts import CANCELLED
 from mrtrscope.recorder import Journal
 from mrtrscope.replay.answering import Answers, Unanswered
 from mrtrscope.replay.client import Connection, Reply, Unreachable
-from mrtrscope.replay.compare import Difference, differences, questions_of
+from mrtrscope.replay.compare import Difference, aligned, differences, questions_of
 from mrtrscope.replay.lanes import INITIALIZE, Lanes, Order, greeted
 from mrtrscope.replay.plan import Edit, States, headers_of, operations, request_of
 from mrtrscope.replay.polling import aside, too_early
@@ -32,15 +32,17 @@ class Round:
     verdict      PASSED, DIFFERS, FAILED (no answer came), NOT_RUN (nothing to send), SKIPPED (the recording has nothing
                  to compare with)                     why   in words, where there is no difference
     differences  of the answer, and of the progress before it
+    renamed      key of a question in the recording -> the key under which the server asked it now, of those answered
     """
 
-    __slots__ = ("differences", "step", "verdict", "why")
+    __slots__ = ("differences", "renamed", "step", "verdict", "why")
 
     def __init__(self, step: Step, verdict: str, why: str = "", found: Iterable[Difference] = ()) -> None:
         self.step = step
         self.verdict = verdict
         self.why = why
         self.differences = list(found)
+        self.renamed: dict[str, str] = {}
 
 
 class Driven:
@@ -90,6 +92,7 @@ class Driver:
         self._tasks: dict[str, str] = {}
         # Of all operations: a retry that fits several goes on with one of them.
         self._replies: dict[Step, Reply] = {}
+        self._renamed: dict[Step, dict[str, str]] = {}
 
     async def run(self) -> list[Driven]:
         """Play everything; what came of each operation, in order of the recording. Unreachable: there is no server."""
@@ -121,7 +124,9 @@ class Driver:
         driven = Driven(op, steps[0].name)
         began = time.monotonic()
         for step in steps:
-            driven.rounds.append(await self._round(step))
+            one = await self._round(step)
+            one.renamed = self._renamed.pop(step, {})
+            driven.rounds.append(one)
         driven.took = time.monotonic() - began
         return driven
 
@@ -211,8 +216,11 @@ class Driver:
         _put(params, "requestState", state)
         given, now = step.exchange.answers, questions_of(asked.message)
         if given is not ABSENT or (now and not questions_of(answer.body)):
-            recorded = given if type(given) is dict else {}
-            params["inputResponses"] = await self._answers.to(now, questions_of(answer.body), recorded)
+            recorded, asked_then = given if type(given) is dict else {}, questions_of(answer.body)
+            answers = params["inputResponses"] = await self._answers.to(now, asked_then, recorded)
+            self._renamed[step] = {
+                then: key for key, then in aligned(asked_then, now).items() if key != then and key in answers
+            }
         return body
 
     def _learn(self, step: Step, message: dict[str, Any]) -> None:

@@ -16,6 +16,8 @@ from mrtrscope.views.templates import render
 from mrtrscope.wire.events import ABSENT
 
 SHOWN = 160  # characters of a value
+NAME = 60  # characters of the key of a question
+KEYS = 4  # renamed keys that are told of one round
 COLOUR = {PASSED: "green", DIFFERS: "red", FAILED: "red", NOT_RUN: "yellow", SKIPPED: "dim"}
 JUNIT = {DIFFERS: "failure", FAILED: "error", NOT_RUN: "error", SKIPPED: "skipped"}
 
@@ -42,13 +44,29 @@ def text(driven: list[Driven], width: int | None = None, colours: bool = False) 
 
 
 def words(driven: Driven, redactor: Redactor) -> Iterator[str]:
-    """What there is to say of an operation that did not pass."""
+    """What there is to say of an operation: what did not pass, and what was asked under another key."""
     for number, one in enumerate(driven.rounds, 1):
         before = f"round {number}: " if len(driven.rounds) > 1 else ""
+        if one.renamed:
+            yield f"{before}{_renamed(one.renamed, redactor)}"
         if one.why:
             yield f"{before}{one.why}"
         for difference in one.differences:
             yield f"{before}{difference.path or '/'}: {_both(difference, redactor)}"
+
+
+def _renamed(keys: dict[str, str], redactor: Redactor) -> str:
+    shown = list(keys.items())[:KEYS]
+    told = [
+        f"{_key(then, redactor)} of the recording was asked as {_key(now, redactor)}" for then, now in shown
+    ]
+    more = f", and {len(keys) - KEYS} more were renamed" if len(keys) > KEYS else ""
+    return f"{', '.join(told)}{more}; answered under the key of today"
+
+
+def _key(key: str, redactor: Redactor) -> str:
+    text = redactor.text(key)
+    return repr(text if len(text) <= NAME else text[:NAME] + "…")
 
 
 def _both(difference: Difference, redactor: Redactor) -> str:
@@ -97,6 +115,7 @@ def as_json(driven: list[Driven]) -> dict[str, Any]:
                 "rounds": [
                     {
                         "verdict": r.verdict, "why": r.why,
+                        "renamed": {redactor.text(then): redactor.text(now) for then, now in r.renamed.items()},
                         "differences": [
                             {
                                 "path": d.path,

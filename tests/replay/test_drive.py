@@ -96,6 +96,29 @@ def test_a_change_that_is_ignored_passes(tmp_path: Path, purchase: Path) -> None
 def test_freshly_made_keys_are_answered_by_the_question(tmp_path: Path, purchase: Path) -> None:
     got = driven(purchase, tmp_path, "--", *cashier("sealed", "--fresh-keys"))
     assert set(verdicts(got).values()) == {"passed"}
+    renamed = [r["renamed"] for one in got["operations"] for r in one["rounds"] if r["renamed"]]
+    assert renamed and all(then != now for names in renamed for then, now in names.items())
+
+
+def test_a_key_that_the_server_renamed_is_told_in_one_line(tmp_path: Path) -> None:
+    from tests.replay.world import FORM, YES, asks, call, capture, said
+
+    def session(folder: Path, key: str) -> Path:
+        retry = call(2, "a", inputResponses={key: YES}, requestState="s")
+        return capture(folder, call(1, "a"), asks(1, "s", **{key: FORM}), retry, said(2, "x"))
+
+    old, now = session(tmp_path / "old", "day"), session(tmp_path / "now", "day-7f\x1b[2J")
+    server = serve_command(now, tmp_path / "theirs", "--stdio", "--answers", "same")
+    got = drive(old, tmp_path / "own", "--", *server)
+    assert got.returncode == 0
+    told = [line.strip() for line in got.stdout.splitlines() if "was asked as" in line]
+    assert len(told) == 1 and "\x1b" not in told[0]
+    assert told[0].startswith("round 2: 'day' of the recording was asked as 'day-7f")
+    assert told[0].endswith("; answered under the key of today")
+    got = drive(old, tmp_path / "own", "--format", "junit", "--", *server)
+    assert "<system-out>round 2: &#39;day&#39; of the recording" in got.stdout.replace("'", "&#39;")
+    got = drive(now, tmp_path / "own", "--", *server)
+    assert "was asked as" not in got.stdout  # nothing was renamed
 
 
 def test_a_question_that_is_new_is_a_difference(tmp_path: Path, purchase: Path) -> None:
