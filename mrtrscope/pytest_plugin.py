@@ -27,10 +27,12 @@ import pytest
 
 if TYPE_CHECKING:
     from mrtrscope import model
+    from mrtrscope.store.reader import Store
 
 COMMAND = (sys.executable, "-m", "mrtrscope")
 LEVELS = {"must": ("must",), "should": ("must", "should"), "info": ("must", "should", "info")}
 ENDING = 10.0  # seconds that a process gets to end by itself
+PRINTED = 20  # findings that a failing test prints; the rest is counted
 
 
 class Processes:
@@ -122,7 +124,25 @@ def _findings(capture: Path, level: str) -> list[model.Finding]:
     from mrtrscope import analyse
 
     with analyse.bring_up_to_date(capture) as store:
-        return [finding for finding in store.findings() if finding.level in LEVELS[level]]
+        return _down_to(store, level)
+
+
+def _down_to(store: Store, level: str) -> list[model.Finding]:
+    return [finding for finding in store.findings() if finding.level in LEVELS[level]]
+
+
+def _told(store: Store, found: list[model.Finding]) -> Iterator[str]:
+    """The findings as `check` prints them, with what was seen and expected: secrets hidden, values cut, the first ones."""
+    from mrtrscope.views import ahead
+    from mrtrscope.views.masked import Masked
+    from mrtrscope.views.rows import finding
+
+    hide = Masked(ahead.redactor(store))
+    for one in hide.findings(store, found[:PRINTED]):
+        about = hide.redact.text(store.about(one.at))
+        yield from finding(one, lambda at, about=about: about, None, False)  # type: ignore[misc]
+    if len(found) > PRINTED:
+        yield f"… and {len(found) - PRINTED:,} more; `mrtrscope check {store.source} --all` prints them"
 
 
 def assert_clean(
@@ -138,22 +158,23 @@ def assert_clean(
     from mrtrscope import analyse
 
     capture = session.capture if isinstance(session, Recorded) else Path(session)
+    aside = set(ignore)
+    told = ""
     try:
         with analyse.bring_up_to_date(capture) as store:
-            empty = store.counts()["operations"] == 0
+            found = [
+                f
+                for f in _down_to(store, level)
+                if not aside & {f.rule, f.rule.partition("/")[0]} and f.party in (party or f.party, "either")
+            ]
+            if store.counts()["operations"] == 0:
+                told = f"nothing was recorded in {capture}"
+            elif found:
+                told = "\n".join([f"{len(found):,} findings in {capture}:", *_told(store, found)])
     except analyse.Unreadable as error:
-        pytest.fail(f"nothing was recorded in {capture}: {error}", pytrace=False)
-    if empty:
-        pytest.fail(f"nothing was recorded in {capture}", pytrace=False)
-    aside = set(ignore)
-    found = [
-        f
-        for f in _findings(capture, level)
-        if not aside & {f.rule, f.rule.partition("/")[0]} and f.party in (party or f.party, "either")
-    ]
-    if found:
-        lines = [f"{f.rule}  {f.level}  {f.party}  {f.at}: {f.text}" for f in found]
-        pytest.fail("\n".join([f"{len(found)} findings in {capture}:", *lines]), pytrace=False)
+        told = f"nothing was recorded in {capture}: {error}"
+    if told:
+        pytest.fail(told, pytrace=False)
 
 
 @pytest.fixture

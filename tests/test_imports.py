@@ -39,7 +39,7 @@ DIRECTLY: dict[str, tuple[str, ...]] = {
     "views": ("store",),
     "replay": ("analyse", "views"),
     "demo": (),
-    "pytest_plugin": ("analyse",),
+    "pytest_plugin": ("analyse", "views"),
     "cli": ("replay", "demo", "wrap", "relay", "tap"),
     "__init__": (),
     "__main__": ("cli",),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import json
 import re
 import subprocess
 import sys
@@ -10,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from mrtrscope.pytest_plugin import PRINTED
+from tests.captures import Line, journal
 from tests.conftest import ROOT, SAMPLES
 
 pytestmark = pytest.mark.live
@@ -55,6 +58,30 @@ def test_a_breach_fails_the_test_and_is_named(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "3 findings in captures/sample-stdio:" in done.stdout
     assert "mrtr/new-request-id  must  client  m46" in done.stdout
+    assert (
+        "mrtr/all-keys-answered  must  client  m50, request 5 tools/call: no answer for the key"
+        in done.stdout
+    )
+    assert '    saw ["size"]' in done.stdout and '    expected ["day", "size"]' in done.stdout
+
+
+def test_a_breach_is_told_in_bounds_and_without_secrets(tmp_path: Path) -> None:
+    secret = "kq7XplanetS"
+    call = {"name": "login", "arguments": {"password": secret}}
+    lines: list[Line] = [(1000, "c2s", _line(jsonrpc="2.0", id=1, method="tools/call", params=call))]
+    lines += [
+        (2000 + n, "c2s", _line(jsonrpc=f"{secret} {'x' * 5000}", id=2 + n, method="ping")) for n in range(40)
+    ]
+    journal(tmp_path / "made", lines).close()
+    done = run(tmp_path, 'def test_it(mrtr_clean):\n    mrtr_clean("made")\n')
+    assert done.returncode == 1
+    assert secret not in done.stdout and "‹hidden 1›" in done.stdout
+    assert f"… and {40 - PRINTED} more; `mrtrscope check made --all` prints them" in done.stdout
+    assert max(map(len, done.stdout.splitlines())) < 500
+
+
+def _line(**members: object) -> bytes:
+    return json.dumps(members).encode()
 
 
 def test_what_is_ignored_does_not_fail(tmp_path: Path) -> None:
