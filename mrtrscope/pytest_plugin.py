@@ -132,7 +132,7 @@ def _down_to(store: Store, level: str) -> list[model.Finding]:
 
 
 def _told(store: Store, found: list[model.Finding]) -> Iterator[str]:
-    """The findings as `check` prints them, with what was seen and expected: secrets hidden, values cut, the first ones."""
+    """The first findings, as `check` prints them: what was seen and expected, secrets hidden, values cut."""
     from mrtrscope.views import ahead
     from mrtrscope.views.masked import Masked
     from mrtrscope.views.rows import finding
