@@ -83,9 +83,37 @@ def test_a_finding_is_shown_and_explained_where_it_stands(capsys: pytest.Capture
         assert one["at"] in out and one["rule"] in out
         assert f"{one['rule']}\n" in out_of(capsys, "explain", STDIO, one["at"])[0]
         assert f"{one['rule']}\n" in out_of(capsys, "explain", STDIO, one["operation"])[0]
-    assert out_of(capsys, "explain", STDIO, "m1") == (
-        "", f"Nothing was found at m1; mrtrscope list {STDIO} --findings shows where.\n"
-    )  # fmt: skip
+    assert out_of(capsys, "explain", STDIO, "m3") == (
+        "m3  request 2 tools/list, client to server, of op2: tools/list on bakery, 1 round, complete\n",
+        f"Nothing was found at m3; mrtrscope list {STDIO} --findings shows where.\n",
+    )
+
+
+def test_an_explanation_begins_with_what_it_is_and_what_was_found(capsys: pytest.CaptureFixture[str]) -> None:
+    first, second, *rest = out_of(capsys, "explain", STDIO, "m42")[0].splitlines()
+    assert first.startswith(
+        "m42  request 2 tools/call, client to server, of op11: tools/call book_table on bakery"
+    )
+    assert second.startswith(
+        "mrtr/state-echoed-verbatim  must  client  m42, request 2 tools/call: requestState did"
+    )
+    assert "mrtr/state-echoed-verbatim" in rest  # the page of the rule comes after it
+    assert rest[-1] == "Examples mrtrscope explain mrtr/state-echoed-verbatim"
+    assert len(rest) < 24
+    elsewhere = out_of(capsys, "explain", STDIO, "m41")[0].splitlines()
+    assert elsewhere[0].startswith("m41  answer to 1, server to client, of op11: ")
+    assert elsewhere[1] == "    op11 has 1 finding elsewhere: mrtrscope explain op11"
+    found = json.loads(out_of(capsys, "explain", STDIO, "m42", "--format", "json")[0])
+    assert found["id"] == "mrtr/state-echoed-verbatim" and [one["at"] for one in found["findings"]] == ["m42"]
+
+
+def test_an_explanation_fits_a_narrow_terminal() -> None:
+    shown = on_a_terminal("explain", STDIO, "op12", NO_COLOR="1").replace("\r", "").splitlines()
+    assert shown[0].startswith("op12  tools/call book_table on bakery, 2 rounds, comple")
+    text = shown[shown.index("The retry has the id of a request it retries.") :]
+    assert all(len(line) <= 60 for line in text if not line.startswith("Source"))
+    paragraph = text.index('Cannot tell: 1 and "1" are different ids. Other clients may')
+    assert text[paragraph + 1] == "use the same ones; only this chain counts, or all of those"
 
 
 def test_info_and_note_are_said_to_be_one(capsys: pytest.CaptureFixture[str]) -> None:
