@@ -61,6 +61,7 @@ def bring_up_to_date(
     place = Place(capture)
     try:
         if update:
+            _settle(capture, say)
             place.make(say)
             _update(place, say, progress)
         elif not _readable(place):
@@ -79,6 +80,17 @@ def bring_up_to_date(
     for line in store.trouble():
         say(line)
     return store
+
+
+def _settle(capture: Path, say: Say) -> None:
+    """Finish what an import that was killed left on its way."""
+    from mrtrscope.sources import settling
+
+    if settling.on_its_way(capture):
+        try:
+            settling.settle(capture)
+        except OSError as error:
+            say(f"{capture}: an import into it was interrupted and cannot be finished here: {error.strerror}")
 
 
 def _advice(error: sqlite3.Error) -> str:
@@ -172,6 +184,7 @@ def follow(capture: Path, parent: int | None = None, *, say: Say = lambda text: 
 
     stop = Stop(parent)
     place = Place(capture)
+    _settle(capture, say)
     try:
         place.make(say)
     except NoPlace as error:

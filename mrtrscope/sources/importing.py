@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import errno
-import os
-import shutil
 from pathlib import Path
 
 from mrtrscope.recorder import Journal
 from mrtrscope.sources.base import Source, SourceError
+from mrtrscope.sources.settling import aside, settle, take_in
 
 
 def import_source(source: Source, capture: Path) -> list[Path]:
@@ -17,15 +16,16 @@ def import_source(source: Source, capture: Path) -> list[Path]:
     They are written aside, and are in the capture when all of them are whole: half a recording looks like one that
     ended there.
     """
-    aside = capture / f".import-{os.urandom(8).hex()}"
     try:
-        names = _write(source, aside)
-        _move(aside / "journals", capture / "journals")
+        settle(capture)
+        with aside(capture) as made:
+            names = _write(source, made)
+            if names:
+                _refuse_others(made / "journals", capture / "journals")
+                take_in(made)
         return [capture / "journals" / name for name in names]
     except OSError as error:
         raise SourceError(f"{capture}: cannot be written: {error.strerror}") from None
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
 
 
 def _write(source: Source, folder: Path) -> list[str]:
@@ -50,14 +50,11 @@ def _write(source: Source, folder: Path) -> list[str]:
     return names
 
 
-def _move(made: Path, journals: Path) -> None:
-    """Into the capture, the first part of a journal last."""
-    whole = list(made.iterdir()) if made.exists() else []
-    for path in sorted(whole, key=lambda path: len(path.name), reverse=True):
-        journals.mkdir(mode=0o700, exist_ok=True)
+def _refuse_others(made: Path, journals: Path) -> None:
+    """A journal is never written over."""
+    for path in made.iterdir():
         if (journals / path.name).exists():
             raise FileExistsError(errno.EEXIST, f"there is a {path.name} already")
-        path.rename(journals / path.name)
 
 
 def _begin(header: dict[str, object], source: Source, capture: Path, t: int) -> Journal:
