@@ -31,7 +31,7 @@ class Lanes:
         self._journal = journal
         self._headers = headers
         self._open: dict[str, Connection] = {}
-        self._every: list[Connection] = []
+        self._every: set[Connection] = set()
         self._locks: dict[str, asyncio.Lock] = {}
         self._numbers = itertools.count()
         self._ids = itertools.count(1)
@@ -54,7 +54,7 @@ class Lanes:
             return self._open[lane]
 
     async def another(self, step: Step) -> Connection:
-        """A connection of its own, a process of its own on stdio; open until it, or all are closed."""
+        """A connection of its own, a process of its own on stdio; open until `end`, or all are closed."""
         connection = await self._connect()
         if META_VERSION not in step.exchange.request.meta:
             await self._shake_hands(connection)
@@ -67,7 +67,7 @@ class Lanes:
             if self._heard:
                 raise
             raise Unreachable(f"cannot be started: {error.strerror or error}") from error
-        self._every.append(made)
+        self._every.add(made)
         return made
 
     def heard(self, connection: Connection, reply: Reply) -> Reply:
@@ -86,6 +86,11 @@ class Lanes:
         if reply.message is None or "result" not in reply.message:
             raise ConnectionError(reply.error or "the server refused the handshake")
         await greeted(connection, reply.message)
+
+    async def end(self, connection: Connection) -> None:
+        """Close one, and forget it."""
+        await connection.close()
+        self._every.discard(connection)
 
     async def close(self) -> None:
         """End them all, also those whose user was stopped before it could."""

@@ -196,7 +196,7 @@ class Prober:
             tried.outcome, tried.why, tried.verdict = SILENT, str(error), UNSURE
         finally:
             if other is not None:
-                await other.close()
+                await sender.end(other)
         return None
 
     async def _built(

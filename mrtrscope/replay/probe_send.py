@@ -45,15 +45,18 @@ class Sender:
     async def connected(self, step: Step) -> Connection:
         """The connection that is used while its server lives, else a new one."""
         if self._connection is not None and getattr(self._connection, "ended", "") != "":
-            await self._connection.close()
+            await self._lanes.end(self._connection)
             self._connection = None
         if self._connection is None:
             self._connection = await self._lanes.another(step)
         return self._connection
 
     async def another(self, step: Step) -> Connection:
-        """A connection of its own."""
+        """A connection of its own, until `end`."""
         return await self._lanes.another(step)
+
+    async def end(self, connection: Connection) -> None:
+        await self._lanes.end(connection)
 
     async def send(
         self, connection: Connection, step: Step, body: dict[str, Any], more: dict[str, str] | None = None

@@ -198,6 +198,19 @@ def test_connections_whose_user_was_stopped_are_closed_with_all(tmp_path: Path) 
     assert asyncio.run(ended()) == -signal.SIGKILL
 
 
+def test_connections_that_are_over_are_not_kept(tmp_path: Path) -> None:
+    async def kept() -> int:
+        recorded = recording(tmp_path / "recorded", call(1, "a"), said(1, "x"))
+        lanes = Lanes(recorded, "http://127.0.0.1:9/mcp", None, {})
+        for _ in range(50):
+            await lanes.end(await lanes.another(recorded.steps[0]))
+        left = len(lanes._every)
+        await lanes.close()
+        return left
+
+    assert asyncio.run(kept()) == 0
+
+
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_a_probe_killed_in_the_middle(tmp_path: Path, how: signal.Signals) -> None:
     with probing(tmp_path) as process:
