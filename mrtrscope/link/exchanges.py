@@ -5,6 +5,7 @@ from __future__ import annotations
 from mrtrscope.link.facts import LEGACY, MODERN, UNKNOWN, Exchange
 from mrtrscope.link.operations import target_of
 from mrtrscope.link.pairing import WAITING
+from mrtrscope.link.runs import run_of
 from mrtrscope.link.session import Channel, Sessions
 from mrtrscope.wire.events import Message
 
@@ -36,5 +37,6 @@ def asked_by_server(exchange: Exchange, on: Exchange | None, sessions: Sessions,
     elif declared.era == LEGACY:
         exchange.era, exchange.version = declared.era, declared.version
     else:
-        modern = channel.modern and not channel.initialized
+        run = run_of(channel, exchange)
+        modern = run.modern and not run.initialized
         exchange.era, exchange.version = (MODERN, "") if modern else (UNKNOWN, "")

@@ -8,7 +8,8 @@ sessions   name -> `Session`, the last `KEPT`. A session of stdio has the `Peer.
 gapped     something that came by HTTP is missing in the recording
 peers      `Peer.id` of a TCP connection -> name of the session that was begun on it, or `Mark` of a request before any
 elicited   name of a session of stdio or 2024-11-05 -> elicitationIds that its server sent, the last few
-accepted   revision -> key of the handshake in which the server agreed to it when asked for it
+accepted   revision -> [key of the handshake in which the server agreed to it when asked for it, `Peer.id`, `Run.info`];
+           forgotten when a server calls itself otherwise
 handed_out [handshakes over HTTP with a session id, without]; `last_id`: `counter` of the id handed out last
 
 Remarks: `second`, an initialize: key of the handshake before it in this session. `premature`, an initialize (its answer
@@ -26,6 +27,7 @@ from mrtrscope.link.facts import LEGACY, MODERN, UNKNOWN, Exchange
 from mrtrscope.link.marks import Mark, mark
 from mrtrscope.link.memory import Memory, digest
 from mrtrscope.link.remarks import remark
+from mrtrscope.link.servers import note_handshake
 from mrtrscope.link.session import Channel, is_modern, session_digest, session_id
 from mrtrscope.link.streams import Streams
 from mrtrscope.wire.events import (
@@ -157,12 +159,13 @@ class Legacy:
         own = own_name(exchange.request)
         http = exchange.http if not own else None
         if answer.kind != "response" or "protocolVersion" not in answer.result:
+            if answer.kind == "response":
+                note_handshake(channel, exchange, answer)
             if own:
                 self._session(channel, own).asking = ""
             return
         wanted, agreed = exchange.request.params.get("protocolVersion"), answer.result["protocolVersion"]
-        if type(wanted) is str and wanted == agreed:
-            _keep(_table(channel, "accepted"), wanted, answer.key, VERSIONS, anew=False)
+        self._accepted(channel, exchange, answer, note_handshake(channel, exchange, answer).info)
         if exchange.remarks is not None and "second" in exchange.remarks:
             return
         id = http.response_header("mcp-session-id") if http is not None else None
@@ -174,6 +177,16 @@ class Legacy:
         session.info, session.last = exchange.client.info, answer.t
         if http is not None:
             self._over_http(channel, exchange, answer, id, name)
+
+    def _accepted(
+        self, channel: Channel, exchange: Exchange, answer: Message, info: list[str] | None
+    ) -> None:
+        table = _table(channel, "accepted")
+        for version in [v for v, row in table.items() if row[2] != info]:
+            del table[version]
+        wanted = exchange.request.params.get("protocolVersion")
+        if type(wanted) is str and wanted == answer.result["protocolVersion"]:
+            _keep(table, wanted, [answer.key, answer.peer.id, info], VERSIONS)
 
     def _over_http(
         self, channel: Channel, exchange: Exchange, answer: Message, id: str | None, name: str

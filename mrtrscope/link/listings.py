@@ -22,6 +22,8 @@ from mrtrscope.link.explain import alike, explain
 from mrtrscope.link.facts import Client, Exchange
 from mrtrscope.link.memory import Memory, digest
 from mrtrscope.link.remarks import remark
+from mrtrscope.link.runs import run_of
+from mrtrscope.link.session import Channel
 from mrtrscope.link.tools import scope_of_lists
 from mrtrscope.wire.events import Message
 
@@ -209,13 +211,17 @@ def issued(memory: Memory, exchange: Exchange, cursor: str, method: str = "") ->
     return {"key": key, "t": t, "client": _client(client)}
 
 
-def newest(memory: Memory, exchange: Exchange, method: str) -> dict[str, Any] | None:
+def newest(
+    memory: Memory, exchange: Exchange, method: str, channel: Channel | None = None
+) -> dict[str, Any] | None:
     """The newest whole list of `method` for the credential of this exchange: {"names", "key", "t", "client"}, prompts:
-    "needs", name -> required arguments; None when there is none."""
+    "needs", name -> required arguments; None when there is none, or with `channel` when it is of the server before."""
     text = memory.get("listing", digest("\0".join((*scope_of_lists(exchange), method))))
     if text is None:
         return None
     found: dict[str, Any] = json.loads(text)
+    if channel is not None and found["t"] < run_of(channel, exchange).since:
+        return None
     found["client"] = _client(found["client"])
     return found
 

@@ -25,6 +25,7 @@ from mrtrscope.link.facts import LEGACY, MODERN, MRTR_METHODS, Ask, Exchange
 from mrtrscope.link.listings import LISTS, Listings
 from mrtrscope.link.memory import Memory, digest
 from mrtrscope.link.remarks import remark
+from mrtrscope.link.runs import run_of
 from mrtrscope.link.servers import advertised
 from mrtrscope.link.session import Channel, handshake_key, session_key
 from mrtrscope.link.tools import CALL, LIST, Tools
@@ -53,7 +54,10 @@ class Offers:
                 self._addresses.asked(exchange, exchange.request, exchange.request.params)
         elif method in MRTR_METHODS:
             if method == CALL:
-                tool = exchange.tool = self._tools.called(exchange)
+                tool = self._tools.called(exchange)
+                if tool is not None and tool.t < run_of(channel, exchange).since:
+                    tool = None  # of the server that was here before
+                exchange.tool = tool
                 if tool is not None and (tool.definition.annotations or tool.definition.refs):
                     remark(exchange, "special")
             if exchange.era == MODERN:

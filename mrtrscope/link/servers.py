@@ -1,4 +1,4 @@
-"""What a server shows of itself in its answers to modern requests; held in `Channel.facts`.
+"""What a server shows of itself in its answers to modern requests; held in `Run.facts`: another run is another server.
 
 discover           credential (hex, "" for none) -> {"capabilities", "key", "t"}: the last server/discover result
 versions           {"list", "key", "t"}: versions it said it supports, in discover or in an error -32022
@@ -19,6 +19,7 @@ from mrtrscope.link.facts import META_SERVER_INFO, Exchange
 from mrtrscope.link.memory import digest
 from mrtrscope.link.processes import DISCOVER
 from mrtrscope.link.remarks import remark
+from mrtrscope.link.runs import Placed, Run, named, run_of
 from mrtrscope.link.session import Channel
 from mrtrscope.wire.events import Message
 
@@ -35,40 +36,64 @@ _OLD_CODES = (-32002, -32042)
 def advertised(channel: Channel, exchange: Exchange) -> dict[str, Any] | None:
     """The capabilities that the server's last discover result had, for the credential of this exchange; None when no
     such result was seen."""
-    found = channel.facts.get("discover", {}).get(exchange.client.credential.hex())
+    found = discovered(channel, exchange)
     if found is None:
         return None
     capabilities: dict[str, Any] = found["capabilities"]
     return capabilities
 
 
-def supported(channel: Channel) -> dict[str, Any] | None:
-    """{"list", "key", "t"} of the versions the server named last, None when it named none."""
-    found: dict[str, Any] | None = channel.facts.get("versions")
+def discovered(channel: Channel, exchange: Exchange) -> dict[str, Any] | None:
+    """{"capabilities", "key", "t"} of that result."""
+    found: dict[str, Any] | None = (
+        run_of(channel, exchange).facts.get("discover", {}).get(exchange.client.credential.hex())
+    )
     return found
+
+
+def supported(channel: Channel, of: Placed) -> dict[str, Any] | None:
+    """{"list", "key", "t"} of the versions that the server of an event named last, None when it named none."""
+    found: dict[str, Any] | None = run_of(channel, of).facts.get("versions")
+    return found
+
+
+def served(channel: Channel, of: Placed) -> bool:
+    """Whether the server of an event answered a modern request as this revision says."""
+    return "served" in run_of(channel, of).facts
 
 
 def note_answer(channel: Channel, exchange: Exchange, answer: Message) -> None:
     """The first answer to a modern request of a client."""
-    if answer.kind == "response":
-        _note_result(channel, exchange, answer)
+    meta = answer.result.get("_meta")
+    if type(meta) is dict and META_SERVER_INFO in meta:
+        run = named(channel, exchange, meta[META_SERVER_INFO], answer.t, exchange.method == DISCOVER)
+        run.facts["named"] = True
     else:
-        _note_error(channel, exchange, answer)
+        run = run_of(channel, exchange)
+    run.modern += 1
+    if answer.kind == "response":
+        _note_result(run.facts, exchange, answer)
+    else:
+        _note_error(run.facts, exchange, answer)
     traits = _traits(exchange, answer)
-    if traits or "traits" in channel.facts:
-        _note_traits(channel, exchange, answer, traits)
+    if traits or "traits" in run.facts:
+        _note_traits(run.facts, exchange, answer, traits)
 
 
-def _note_result(channel: Channel, exchange: Exchange, answer: Message) -> None:
-    result, facts = answer.result, channel.facts
+def note_handshake(channel: Channel, exchange: Exchange, answer: Message) -> Run:
+    """A handshake succeeded; the run of the server that said so."""
+    run = named(channel, exchange, answer.result.get("serverInfo"), answer.t, True)
+    run.initialized += 1
+    return run
+
+
+def _note_result(facts: dict[str, Any], exchange: Exchange, answer: Message) -> None:
+    result = answer.result
     if "resultType" in result:
         facts["typed"] = facts["served"] = True
         if "discover_refused" in facts:
             facts["discover_lacking"] = facts.pop("discover_refused")
             remark(exchange, "discover")
-    meta = result.get("_meta")
-    if type(meta) is dict and META_SERVER_INFO in meta:
-        facts["named"] = True
     if exchange.method in LISTS and exchange.client.info:
         _note_shown(facts, exchange, result)
     if exchange.method == DISCOVER:
@@ -109,20 +134,20 @@ def _by_turns(a: list[str], b: list[str], c: list[str], d: list[str]) -> bool:
     return a == c and b == d and a[0] != b[0] and a[1] != b[1]
 
 
-def _note_error(channel: Channel, exchange: Exchange, answer: Message) -> None:
+def _note_error(facts: dict[str, Any], exchange: Exchange, answer: Message) -> None:
     code = answer.error.get("code")
     if code == UNSUPPORTED_VERSION:
         data = answer.error.get("data")
-        _note_versions(channel.facts, data.get("supported") if type(data) is dict else None, answer)
-    elif exchange.method == DISCOVER and not_found(answer) and "served" not in channel.facts:
-        channel.facts["discover_refused"] = answer
+        _note_versions(facts, data.get("supported") if type(data) is dict else None, answer)
+    elif exchange.method == DISCOVER and not_found(answer) and "served" not in facts:
+        facts["discover_refused"] = answer
 
 
 def note_refusal(channel: Channel, exchange: Exchange) -> None:
     """HTTP ended a modern request without a message for an answer."""
     http = exchange.http
     if exchange.method == DISCOVER and http is not None and http.status == 404 and not http.ours:
-        channel.facts["discover_refused"] = exchange.request
+        run_of(channel, exchange).facts["discover_refused"] = exchange.request
 
 
 def not_found(answer: Message) -> bool:
@@ -151,10 +176,10 @@ def _traits(exchange: Exchange, answer: Message) -> list[str]:
     return found
 
 
-def _note_traits(channel: Channel, exchange: Exchange, answer: Message, traits: list[str]) -> None:
+def _note_traits(facts: dict[str, Any], exchange: Exchange, answer: Message, traits: list[str]) -> None:
     if answer.http is not None and answer.http.response_header("mcp-session-id") is not None:
         traits.append("Mcp-Session-Id")
-    seen = channel.facts.setdefault("traits", {})
+    seen = facts.setdefault("traits", {})
     before = len(seen)
     for trait in traits:
         seen.setdefault(trait.partition(" -")[0], answer.key)

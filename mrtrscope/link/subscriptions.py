@@ -19,6 +19,7 @@ from mrtrscope.link.memory import Memory
 from mrtrscope.link.offers import offered
 from mrtrscope.link.processes import LISTEN
 from mrtrscope.link.remarks import remark
+from mrtrscope.link.runs import run_of
 from mrtrscope.link.session import Channel
 from mrtrscope.wire.events import ABSENT, Event, Message
 from mrtrscope.wire.jsonrpc import id_text
@@ -143,6 +144,8 @@ class Subscriptions:
         now = newest(self._memory, exchange, exchange.method)
         if now is None or now["key"] != answer.key or now["set"] == before["set"]:
             return
+        if before["t"] < run_of(channel, exchange).since:
+            return  # another server listed that
         method = LISTINGS[exchange.method][2]
         if not before["client"].surely_same(exchange.client) or not announces(channel, exchange, method):
             return

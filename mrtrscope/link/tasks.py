@@ -16,6 +16,7 @@ from mrtrscope.link.facts import LEGACY, MODERN, Exchange
 from mrtrscope.link.marks import mark
 from mrtrscope.link.memory import Memory, digest
 from mrtrscope.link.remarks import remark
+from mrtrscope.link.runs import run_of
 from mrtrscope.link.session import Channel
 from mrtrscope.link.statuses import EXTENSION as EXTENSION  # known by this name here too
 from mrtrscope.link.statuses import extends
@@ -47,17 +48,18 @@ class Record:
     gets        how many times it was polled; `polled` when last; `hasty` how many times too early
     calm        something happened since that makes the next poll no matter of the interval
     keys        key of a question -> [digest, `OUT`, `ANSWERED` or `GONE`, key of the message, its method]
+    run         `Peer.id` of the process that created it, "" over HTTP
     cancelled   tasks/cancel was sent           previous    id of the task that this server created before, "" for none
     """
 
     __slots__ = (
         "arguments", "call", "calm", "cancelled", "created", "declared", "gets", "hasty", "keys", "legacy", "method",
-        "poll", "polled", "previous", "status", "status_key", "subject", "t", "target", "ttl",
+        "poll", "polled", "previous", "run", "status", "status_key", "subject", "t", "target", "ttl",
     )  # fmt: skip
 
     def __init__(self) -> None:
         self.created = self.call = self.method = self.target = self.arguments = self.subject = ""
-        self.status = self.status_key = self.previous = ""
+        self.status = self.status_key = self.previous = self.run = ""
         self.legacy = self.calm = self.cancelled = False
         self.t = self.gets = self.polled = self.hasty = 0
         self.declared: list[str] = []
@@ -200,7 +202,10 @@ class Tasks:
         id = body.get("taskId")
         id = id if type(id) is str else ""
         seen = self._seen(answer, id)
+        if seen.record.created and _of_another_run(channel, exchange, seen.record):
+            seen = Seen(id, answer.key, Record(), False)  # the server began anew, and so did its names
         record = seen.record
+        record.run = _run(exchange)
         record.created, record.t, record.call = answer.key, answer.t, exchange.key
         record.legacy, record.method, record.target = exchange.era == LEGACY, exchange.method, exchange.target
         record.arguments = digest(canonical(exchange.arguments)).hex()
@@ -312,6 +317,15 @@ def task(memory: Memory, channel: str, id: str) -> Record | None:
 def task_created_by(memory: Memory, request: str) -> str:
     """The id of the task that the request with this key was answered with, "" for none."""
     return memory.get("task-of", digest(request)) or ""
+
+
+def _run(exchange: Exchange) -> str:
+    return exchange.peer.id if exchange.http is None else ""
+
+
+def _of_another_run(channel: Channel, exchange: Exchange, record: Record) -> bool:
+    """It was created by another process, or by the server that was here before."""
+    return record.run != _run(exchange) or record.t < run_of(channel, exchange).since
 
 
 def task_of(result: dict[str, Any]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from mrtrscope.link.listings import LISTS
+from mrtrscope.link.runs import run_of
 from mrtrscope.link.servers import CACHEABLE
 from mrtrscope.link.tokens import claims
 from mrtrscope.link.tools import CALL
@@ -50,7 +51,7 @@ def hints_missing(answer: Message, ctx: Context) -> Iterator[Finding]:
     """
     result = answer.result
     if result.get("resultType", "complete") != "complete" or not (
-        ctx.channel.facts.get("typed") or any(hint in result for hint in HINTS)
+        "typed" in run_of(ctx.channel, answer).facts or any(hint in result for hint in HINTS)
     ):
         return
     ctx.tested()

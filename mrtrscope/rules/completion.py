@@ -143,7 +143,7 @@ def completion_refused_oddly(answer: Message, ctx: Context) -> Iterator[Finding]
     ctx.tested()
     ref = exchange.request.params.get("ref")
     name = ref.get("name") if type(ref) is dict and ref.get("type") == "ref/prompt" else None
-    listed = newest(ctx.memory, exchange, "prompts/list") if type(name) is str else None
+    listed = newest(ctx.memory, exchange, "prompts/list", ctx.channel) if type(name) is str else None
     if listed is not None and name not in listed["names"] and code != -32602:
         if code == -32601 and _unsupported(answer):
             return

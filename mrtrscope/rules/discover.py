@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mrtrscope.link.processes import DISCOVER
+from mrtrscope.link.runs import run_of
 from mrtrscope.link.servers import not_found
 from mrtrscope.rules.context import Context, Finding
 from mrtrscope.rules.registry import ADVISORY, FAULT, MUST, REMARKED, RESULT, SERVER, rule
@@ -21,11 +22,12 @@ def no_discover(answer: Message, ctx: Context) -> Iterator[Finding]:
     Why it matters: clients that probe take it for a server of an earlier revision.
     Cannot tell: a server that answers no modern request is probably one.
     """
-    exchange, facts = ctx.exchange, ctx.channel.facts
+    exchange = ctx.exchange
     if exchange is None or answer is not exchange.answer:
         return
+    facts = run_of(ctx.channel, answer).facts
     if answer.kind == "error" and exchange.method == DISCOVER:
-        if not_found(answer) and facts.get("served"):
+        if not_found(answer) and "served" in facts:
             ctx.tested()
             yield ctx.finding(answer, saw=answer.error, expected="a result", path="/error/code")
     elif exchange.remarks is not None and "discover" in exchange.remarks and "discover_lacking" in facts:

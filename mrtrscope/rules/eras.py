@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from mrtrscope.link.runs import run_of
 from mrtrscope.link.session import is_modern
 from mrtrscope.rules.context import Context, Finding
 from mrtrscope.rules.jsonrpc_form import sender
@@ -88,7 +89,9 @@ def serves_modern_requests_the_old_way(answer: Message, ctx: Context) -> Iterato
     if traits is None or exchange is None or answer is not exchange.answer:
         return
     ctx.tested()
-    yield ctx.finding(answer, saw=traits, also=sorted(set(ctx.channel.facts["traits"].values()))[:8])
+    yield ctx.finding(
+        answer, saw=traits, also=sorted(set(run_of(ctx.channel, answer).facts["traits"].values()))[:8]
+    )
 
 
 @rule("era/http-sse-transport", level=SHOULD_NOT, fault=EITHER, on=SIGNAL, signals=(SSE_EVENT,), eras=ANY_ERA,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from mrtrscope.link.facts import META_VERSION
-from mrtrscope.link.servers import advertised
+from mrtrscope.link.servers import advertised, discovered
 from mrtrscope.rules import said
 from mrtrscope.rules.context import Context, Finding
 from mrtrscope.rules.errors import (
@@ -114,7 +114,8 @@ def other_code_for_an_absent_feature(answer: Message, ctx: Context) -> Iterator[
         return
     ctx.tested()
     if code != -32601:
-        seen = ctx.channel.facts["discover"][exchange.client.credential.hex()]["key"]
+        found = discovered(ctx.channel, exchange)
+        seen = found["key"] if found is not None else None
         yield ctx.finding(answer, saw=code, expected=-32601, path="/error/code", also=[seen],
                           text=f"{exchange.method} is refused with another code than -32601, though the server does "
                                f"not advertise {needed}")  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Any
 from mrtrscope.link.facts import META_VERSION, MRTR_METHODS, Exchange
 from mrtrscope.link.listings import newest
 from mrtrscope.link.processes import DISCOVER
-from mrtrscope.link.servers import advertised
+from mrtrscope.link.servers import advertised, served
 from mrtrscope.rules import said
 from mrtrscope.rules.context import Context, Finding
 from mrtrscope.rules.jsonrpc_form import sender
@@ -227,7 +227,7 @@ def method_with_another_status(answer: Message, ctx: Context) -> Iterator[Findin
     server has the method, as it said, the tool, prompt or resource is meant: its code is wrong, which other rules say.
     """
     code, exchange = said.code(answer), ctx.exchange
-    if exchange is not None and exchange.method == DISCOVER and not ctx.channel.facts.get("served"):
+    if exchange is not None and exchange.method == DISCOVER and not served(ctx.channel, answer):
         return
     if code == -32601:
         if exchange is not None and _has_method(exchange, ctx):
@@ -260,7 +260,7 @@ def _has_method(exchange: Exchange, ctx: Context) -> bool:
     capabilities = advertised(ctx.channel, exchange)
     if capabilities is not None:
         return area in capabilities
-    return newest(ctx.memory, exchange, area + "/list") is not None
+    return newest(ctx.memory, exchange, area + "/list", ctx.channel) is not None
 
 
 def _undefined(code: int) -> bool:

@@ -240,7 +240,7 @@ def _another_reason(answer: Message, exchange: Exchange, code: int | None, ctx: 
     if code == INVALID_PARAMS:
         return not {META_VERSION, META_CAPABILITIES, META_CLIENT_INFO} <= meta.keys()
     if code == UNSUPPORTED_VERSION:
-        known = supported(ctx.channel)
+        known = supported(ctx.channel, answer)
         http = answer.http
         named = {
             meta.get(META_VERSION),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from mrtrscope.link.facts import META_CAPABILITIES, META_VERSION, MRTR_METHODS
 from mrtrscope.link.heads import STANDARD, head_of
-from mrtrscope.link.servers import supported
+from mrtrscope.link.servers import served, supported
 from mrtrscope.link.session import is_modern
 from mrtrscope.rules.context import Context, Finding
 from mrtrscope.rules.http_refusals import proxied
@@ -69,7 +69,7 @@ def session_minted(event: Signal, ctx: Context) -> Iterator[Finding]:
     exchange = ctx.exchange
     if event.http is None or "session" not in event.http.facts["reply"] or exchange is None:
         return
-    if META_VERSION in exchange.request.meta and ctx.channel.facts.get("served"):
+    if META_VERSION in exchange.request.meta and served(ctx.channel, exchange):
         yield ctx.finding(event, saw="present", expected="no such header", path="mcp-session-id")
 
 
@@ -82,7 +82,7 @@ def session_demanded(answer: Message, ctx: Context) -> Iterator[Finding]:
     Cannot tell: a server that was never seen to serve a modern request may know the older era only.
     """
     exchange, http = ctx.exchange, answer.http
-    if exchange is None or http is None or exchange.request.edited or not ctx.channel.facts.get("served"):
+    if exchange is None or http is None or exchange.request.edited or not served(ctx.channel, answer):
         return
     meta = exchange.request.meta
     if (
@@ -111,7 +111,7 @@ def other_method_served(event: Signal, ctx: Context) -> Iterator[Finding]:
     Why it matters: clients of the older era see by 405 that there is no stream to open and no session to end.
     Cannot tell: which revisions a server knows, unless it said so; what a gateway or the authorization answers before.
     """
-    http, known = event.http, supported(ctx.channel)
+    http, known = event.http, supported(ctx.channel, event)
     if http is None or http.method not in ("GET", "DELETE") or "verb" not in http.facts["reply"]:
         return
     if known is None or not all(is_modern(v) for v in known["list"]) or ctx.channel.initialized:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from mrtrscope.link.facts import LEGACY, MODERN, UNKNOWN, Exchange, Operation
 from mrtrscope.link.legacy import all_known
 from mrtrscope.link.processes import LISTEN
+from mrtrscope.link.servers import served
 from mrtrscope.link.session import known_session
 from mrtrscope.rules.context import Context, Finding
 from mrtrscope.rules.jsonrpc_form import sender
@@ -70,7 +71,7 @@ def answers_no_request(answer: Message, ctx: Context) -> Iterator[Finding]:
         return  # it may be the id that cannot be read
     if ctx.exchange is not None:
         # It stands in the answer to this request, and names none.
-        if nameless and not _unread(answer) and not _legacy_refusal(ctx):
+        if nameless and not _unread(answer) and not _legacy_refusal(answer, ctx):
             yield _mismatch(answer, ctx, ctx.exchange.request.id)
     elif answer.dir == "c2s":
         if ctx.era == LEGACY and (answer.http is None or known_session(ctx.memory, answer)):
@@ -83,7 +84,7 @@ def answers_no_request(answer: Message, ctx: Context) -> Iterator[Finding]:
             )
     elif answer.http is not None and "pair" not in answer.http.facts:
         asked = answer.http.facts.get("ids") or []
-        excused = answer.kind == "error" and (_unread(answer) or _legacy_refusal(ctx))
+        excused = answer.kind == "error" and (_unread(answer) or _legacy_refusal(answer, ctx))
         if asked and not (nameless and excused):
             # A word in the place of an id that need not be there misleads nobody further.
             yield _mismatch(answer, ctx, asked[0], level="info" if excused else None)
@@ -237,6 +238,6 @@ def _unread(answer: Message) -> bool:
     return gone or http.status in BODY_UNREAD or http.status >= 500
 
 
-def _legacy_refusal(ctx: Context) -> bool:
+def _legacy_refusal(answer: Message, ctx: Context) -> bool:
     """A server of an older revision that refuses a modern probe."""
-    return ctx.era == MODERN and not ctx.channel.facts.get("served")
+    return ctx.era == MODERN and not served(ctx.channel, answer)

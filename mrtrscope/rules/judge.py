@@ -16,6 +16,7 @@ from typing import Any
 
 from mrtrscope.link.facts import A2A, LEGACY, META_VERSION, MODERN, UNKNOWN, Exchange, Operation
 from mrtrscope.link.memory import DictMemory, Memory
+from mrtrscope.link.runs import run_of
 from mrtrscope.link.session import Channel, is_legacy, is_modern, session_version
 from mrtrscope.rules import registry as reg
 from mrtrscope.rules.context import Context, Finding
@@ -372,13 +373,16 @@ def era_of(event: Event, channel: Channel) -> str:
             return MODERN
         if is_legacy(declared):
             return LEGACY
-    return channel_era(channel)
+    run = run_of(channel, event)  # another process may be of another era
+    return _only_era(run.modern, run.initialized)
 
 
 def channel_era(channel: Channel) -> str:
     """Purely modern, purely legacy, or not to be told."""
-    if channel.modern and not channel.initialized:
+    return _only_era(channel.modern, channel.initialized)
+
+
+def _only_era(modern: int, initialized: int) -> str:
+    if modern and not initialized:
         return MODERN
-    if channel.initialized and not channel.modern:
-        return LEGACY
-    return UNKNOWN
+    return LEGACY if initialized and not modern else UNKNOWN

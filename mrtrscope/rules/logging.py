@@ -17,6 +17,7 @@ from mrtrscope.link.logs import (
     seconds_of_flood,
 )
 from mrtrscope.link.processes import DISCOVER, LISTEN
+from mrtrscope.link.runs import run_of
 from mrtrscope.link.session import session_key
 from mrtrscope.rules import said
 from mrtrscope.rules.context import Context, Finding
@@ -221,12 +222,12 @@ def logs_undeclared(message: Message, ctx: Context) -> Iterator[Finding]:
 
 def _declared(message: Message, ctx: Context) -> dict[str, Any] | None:
     """What the server declared to whom this message went; None when that was not seen."""
-    facts, exchange = ctx.channel.facts, ctx.exchange
+    exchange = ctx.exchange
     if ctx.era != MODERN:
-        found: dict[str, Any] | None = facts.get("handshakes", {}).get(session_key(message).hex())
+        found: dict[str, Any] | None = ctx.channel.facts.get("handshakes", {}).get(session_key(message).hex())
         return found
     credential = exchange.client.credential.hex() if exchange is not None else ""
-    row = facts.get("discover", {}).get(credential)
+    row = run_of(ctx.channel, message).facts.get("discover", {}).get(credential)
     return row["capabilities"] if row is not None else None
 
 

@@ -16,6 +16,8 @@ from mrtrscope.link.facts import (
     UNKNOWN,
 )
 from mrtrscope.link.processes import DISCOVER, LISTEN, RECOGNISED
+from mrtrscope.link.runs import run_of
+from mrtrscope.link.servers import served
 from mrtrscope.rules import said
 from mrtrscope.rules.context import Context, Finding
 from mrtrscope.rules.jsonrpc_ids import BODY_UNREAD
@@ -139,7 +141,7 @@ def nameless_server(answer: Message, ctx: Context) -> Iterator[Finding]:
     meta = answer.result.get("_meta")
     if exchange is None or (type(meta) is dict and META_SERVER_INFO in meta):
         return
-    named = ctx.channel.facts.get("named")
+    named = "named" in run_of(ctx.channel, answer).facts
     if not ctx.first(exchange.method if named else ""):
         return
     hint = ""
@@ -173,7 +175,7 @@ def incomplete_request_accepted(answer: Message, ctx: Context) -> Iterator[Findi
     http = answer.http
     if answer.kind == "error" and http is not None and _before_reading(http.status or 0):
         return
-    if not ctx.channel.facts.get("served") and said.code(answer) not in RECOGNISED:
+    if not served(ctx.channel, answer) and said.code(answer) not in RECOGNISED:
         return  # perhaps a server of an older revision, which does not look at _meta
     ctx.tested()
     also = [request]
@@ -239,8 +241,8 @@ def _modern(request: Message, ctx: Context) -> bool:
     """The request is certainly one of 2026-07-28 or later."""
     if ctx.era == MODERN or _marked(request):
         return True
-    channel = ctx.channel
-    return ctx.transport == "stdio" and channel.modern > 0 and not channel.initialized
+    run = run_of(ctx.channel, request)
+    return ctx.transport == "stdio" and run.modern > 0 and not run.initialized
 
 
 def _marked(request: Message) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mrtrscope.link.facts import LEGACY, MODERN
+from mrtrscope.link.servers import served
 from mrtrscope.rules.context import Context, Finding
 from mrtrscope.rules.registry import (
     ANY_MESSAGE,
@@ -57,7 +58,7 @@ def server_sends_a_request(message: Message, ctx: Context) -> Iterator[Finding]:
 
 def _served(ctx: Context) -> bool:
     """Whether the server did something in the newer revision; refusing a probe is nothing of the kind."""
-    return bool(ctx.channel.facts.get("served"))
+    return ctx.subject is not None and served(ctx.channel, ctx.subject)
 
 
 @rule("mrtr/no-client-response", level=MUST_NOT, fault=CLIENT, on=(RESULT, FAULT, EXTRA, STRAY), dirs=FROM_CLIENT,

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from mrtrscope.link.facts import Exchange
 from mrtrscope.link.listings import LISTS, issued
+from mrtrscope.link.runs import run_of
 from mrtrscope.link.session import Channel
 from mrtrscope.rules import said
 from mrtrscope.rules.context import Context, Finding
@@ -143,6 +144,8 @@ def cursor_does_not_last(answer: Message, ctx: Context) -> Iterator[Finding]:
     found = issued(ctx.memory, exchange, cursor)
     if found is None or not found["client"].surely_same(exchange.client):
         return
+    if found["t"] < run_of(ctx.channel, answer).since:
+        return  # another server issued it
     ctx.tested()
     age = exchange.t - found["t"]
     if said.code(answer) == -32602 and age < FRESH and _about_cursor(answer, exchange):

@@ -73,7 +73,7 @@ def prompt_refused_oddly(answer: Message, ctx: Context) -> Iterator[Finding]:
         if code in CODES:
             ctx.tested()
         return
-    listed = newest(ctx.memory, exchange, "prompts/list")
+    listed = newest(ctx.memory, exchange, "prompts/list", ctx.channel)
     if listed is None:
         return
     ctx.tested()

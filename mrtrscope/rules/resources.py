@@ -87,8 +87,8 @@ def nothing_in_place_of_an_error(answer: Message, ctx: Context) -> Iterator[Find
     exchange = ctx.exchange
     if exchange is None or answer.result.get("contents") != []:
         return
-    listed = newest(ctx.memory, exchange, "resources/list")
-    templates = newest(ctx.memory, exchange, "resources/templates/list")
+    listed = newest(ctx.memory, exchange, "resources/list", ctx.channel)
+    templates = newest(ctx.memory, exchange, "resources/templates/list", ctx.channel)
     ctx.tested()
     if listed is not None and exchange.target in listed["names"]:
         return
@@ -140,7 +140,8 @@ def reads_outside_of_its_tree(answer: Message, ctx: Context) -> Iterator[Finding
     if not traversal(exchange.target) or not answer.result.get("contents"):
         return
     found = [
-        newest(ctx.memory, exchange, method) for method in ("resources/list", "resources/templates/list")
+        newest(ctx.memory, exchange, method, ctx.channel)
+        for method in ("resources/list", "resources/templates/list")
     ]
     names = [name for listed in found if listed is not None for name in listed["names"]]
     if not names:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mrtrscope.link.facts import LEGACY
+from mrtrscope.link.runs import run_of
 from mrtrscope.link.untyped import taken_up
 from mrtrscope.rules.context import Context, Finding
 from mrtrscope.rules.methods import TASKS
@@ -55,9 +56,9 @@ def no_result_type(answer: Message, ctx: Context) -> Iterator[Finding]:
     if type(value) is str:
         yield from _inner(answer, ctx)
         return
-    facts = ctx.channel.facts
-    typed = facts.get("typed")
-    older = ctx.channel.initialized > 0 or "discover_refused" in facts
+    run = run_of(ctx.channel, answer)
+    typed = "typed" in run.facts
+    older = run.initialized > 0 or "discover_refused" in run.facts
     if value is ABSENT and not typed and older and not ctx.first():
         return
     hint = "" if typed else "; none before had one: perhaps the server speaks an older revision"

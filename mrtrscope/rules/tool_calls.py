@@ -155,7 +155,7 @@ def unknown_tool_refused_oddly(answer: Message, ctx: Context) -> Iterator[Findin
     code = said.code(answer)
     if not exchange.target or exchange.tool is not None or code in EXPLAINED:
         return
-    listed = newest(ctx.memory, exchange, "tools/list")
+    listed = newest(ctx.memory, exchange, "tools/list", ctx.channel)
     if listed is None or exchange.target in listed["names"]:
         return
     ctx.tested()

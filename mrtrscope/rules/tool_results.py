@@ -8,6 +8,7 @@ from typing import Any
 
 from mrtrscope.link.facts import Exchange
 from mrtrscope.link.offers import offered
+from mrtrscope.link.runs import run_of
 from mrtrscope.link.tools import Tool, defined
 from mrtrscope.rules import said
 from mrtrscope.rules.content import BLOCKS, SHOWN, block_faults
@@ -79,7 +80,10 @@ def _of_task(answer: Message, exchange: Exchange, ctx: Context) -> tuple[Tool | 
         if result.get("status") != "completed" or type(inner) is not dict:
             return None, {}, ""
         result, path = inner, "/result/result"
-    return defined(ctx.memory, exchange, operation.target), result, path
+    tool = defined(ctx.memory, exchange, operation.target)
+    if tool is not None and tool.t < run_of(ctx.channel, answer).since:
+        tool = None  # of the server that was here before
+    return tool, result, path
 
 
 @rule("tools/structured-has-text", level=SHOULD, fault=SERVER, on=RICH, methods=CALL, dirs=FROM_SERVER, eras=BOTH,

@@ -48,7 +48,7 @@ def unsupported_version_served(answer: Message, ctx: Context) -> Iterator[Findin
     Cannot tell: a list older than ten minutes, since instances differ during a rollout. Refusals for other reasons may
     come first. server/discover is served under any version by some.
     """
-    known = supported(ctx.channel)
+    known = supported(ctx.channel, answer)
     exchange = ctx.exchange
     if known is None or exchange is None or answer.t - known["t"] > FRESH or known["key"] == answer.key:
         return
@@ -200,7 +200,7 @@ def handshake_refused_without_versions(answer: Message, ctx: Context) -> Iterato
     Cannot tell: whether the server has handshakes, unless it has listed its versions. A handshake that bears the marks
     of a modern request is refused as one.
     """
-    known = supported(ctx.channel)
+    known = supported(ctx.channel, answer)
     if (
         known is None
         or ctx.era == MODERN

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mrtrscope.link.facts import Exchange
+from mrtrscope.link.runs import Run
 from mrtrscope.link.servers import advertised, supported
 from mrtrscope.link.session import Channel
 
@@ -37,6 +38,12 @@ def channel(world: World) -> Channel:
     return world.linker.sessions.channels["files"]
 
 
+def facts(world: World) -> dict[str, Any]:
+    (run,) = channel(world).facts["runs"].values()
+    assert isinstance(run, Run)
+    return run.facts
+
+
 DISCOVERED = {"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}
 HINTS = {"ttlMs": 0, "cacheScope": "private"}
 
@@ -44,11 +51,11 @@ HINTS = {"ttlMs": 0, "cacheScope": "private"}
 def test_capabilities_and_versions() -> None:
     world = World()
     exchange = ask(world, 9, "tools/list")
-    assert advertised(channel(world), exchange) is None and supported(channel(world)) is None
+    assert advertised(channel(world), exchange) is None and supported(channel(world), exchange) is None
     served(world, 1, "server/discover", DISCOVERED | HINTS)
     assert advertised(channel(world), exchange) == {"tools": {}}
     refused(world, 2, "tools/list", code=-32022, data={"supported": ["2027-01-01", "2026-07-28"]})
-    found = supported(channel(world))
+    found = supported(channel(world), exchange)
     assert found is not None and found["list"] == ["2027-01-01", "2026-07-28"]
 
 
@@ -56,19 +63,20 @@ def test_lists_of_something_else_are_passed_over() -> None:
     world = World()
     served(world, 1, "server/discover", {**DISCOVERED, "supportedVersions": [1], "capabilities": []})
     refused(world, 2, "tools/list", code=-32022, data="2026-07-28")
-    assert supported(channel(world)) is None
-    assert advertised(channel(world), ask(world, 9, "tools/list")) is None
+    exchange = ask(world, 9, "tools/list")
+    assert supported(channel(world), exchange) is None
+    assert advertised(channel(world), exchange) is None
 
 
 def test_a_discover_that_was_refused_is_told_with_the_first_thing_that_is_served() -> None:
     world = World()
     refused(world, 1, "server/discover", code=-32601)
-    assert "discover_refused" in channel(world).facts
+    assert "discover_refused" in facts(world)
     first = served(world, 2, "tools/list", {"resultType": "complete", "tools": [], **HINTS})
     second = served(world, 3, "tools/list", {"resultType": "complete", "tools": [], **HINTS})
     assert first.remarks is not None and first.remarks["discover"] is True
     assert "discover" not in (second.remarks or {})
-    assert channel(world).facts["discover_lacking"].id == 1
+    assert facts(world)["discover_lacking"].id == 1
 
 
 def test_two_traits_of_the_older_era_are_told_once() -> None:
@@ -78,7 +86,7 @@ def test_two_traits_of_the_older_era_are_told_once() -> None:
     three = refused(world, 3, "resources/read", code=-32002)
     assert "mixed" not in (one.remarks or {}) and "mixed" not in (three.remarks or {})
     assert two.remarks is not None and two.remarks["mixed"] == ["no resultType", "no caching hints"]
-    assert set(channel(world).facts["traits"]) == {"no resultType", "no caching hints", "error"}
+    assert set(facts(world)["traits"]) == {"no resultType", "no caching hints", "error"}
 
 
 def test_a_list_that_depends_on_the_name() -> None:
