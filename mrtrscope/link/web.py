@@ -37,6 +37,7 @@ from mrtrscope.link.remarks import remark
 from mrtrscope.link.session import Channel, Sessions
 from mrtrscope.link.tools import CALL, LIST
 from mrtrscope.wire.events import (
+    FRAMING,
     HTTP_END,
     HTTP_REQUEST,
     HTTP_RESPONSE,
@@ -141,7 +142,7 @@ class Web:
         assert http is not None
         if type(event) is NonMessage:
             if event.dir == "c2s":
-                http.facts["posted"] = "unreadable"
+                http.facts["posted"] = "unreadable" if event.why != FRAMING else "misframed"
             else:
                 http.facts["text"] = True
             self.auth.text(event)

@@ -15,7 +15,7 @@ from mrtrscope.views.templates import render
 def reference(rows: Iterable[Mapping[str, Any]], known: Mapping[str, Rule]) -> str:
     """The page about these entries of the catalogue; `known` are the rules that are checked."""
     areas = []
-    for name, entries in groupby(rows, key=lambda row: row["id"].partition("/")[0]):
+    for name, entries in groupby(_by_area(rows), key=lambda row: row["id"].partition("/")[0]):
         rules = [_rule(entry, known.get(entry["id"])) for entry in entries]
         levels = [SEVERITY[rule["level"]] for rule in rules]
         areas.append({
@@ -26,6 +26,12 @@ def reference(rows: Iterable[Mapping[str, Any]], known: Mapping[str, Rule]) -> s
         "rules.md.j2", areas=areas, total=sum(len(area["rules"]) for area in areas),
         checked=sum(area["checked"] for area in areas),
     )  # fmt: skip
+
+
+def _by_area(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The notes of our own stand behind the rules of their area."""
+    order: dict[str, int] = {}
+    return sorted(rows, key=lambda row: order.setdefault(row["id"].partition("/")[0], len(order)))
 
 
 def _rule(entry: Mapping[str, Any], rule: Rule | None) -> dict[str, Any]:

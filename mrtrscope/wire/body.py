@@ -69,6 +69,15 @@ class Decoder:
             else:
                 self.failed = f"{self._codings[-1]}: {str(error)[:80] or type(error).__name__}"
 
+    def fault(self) -> str:
+        """Why what came out is not the content that was meant, "" where nothing tells so."""
+        if self.failed:
+            return f"the body cannot be decoded: {self.failed}"
+        if not self._steps:
+            return f"the body is not in the coding {self._codings[-1][:20]} that its head names"
+        cut = any(isinstance(step, _Zlib) and step.unfinished for step in self._steps)
+        return "the coding of the body breaks off" if cut else ""
+
     def __snapshot__(self) -> dict[str, Any]:
         plain = not self._steps
         return {
@@ -131,6 +140,10 @@ class _Zlib:
                 data = b""
                 while piece := self._z.decompress(b"", PIECE):
                     yield piece
+
+    @property
+    def unfinished(self) -> bool:
+        return self._z is None or not self._z.eof
 
     def _window(self, start: bytes) -> int:
         return self.wbits

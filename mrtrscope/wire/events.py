@@ -88,7 +88,8 @@ class HttpExchange:
         self.place: dict[str, int] | None = None
         # Remarks, gone with the exchange. `wire` puts what the recorder told: "host" ("rewritten"), "mode", "via",
         # "replay", "edited" (the head as passed on), "answered" (status the proxy gave instead); and "request-head",
-        # "answer-head": lists of what was odd about heads out of relayed bytes. The rest is of link and rules.
+        # "answer-head": lists of what was odd about heads out of relayed bytes; "framing": "request" or "answer" -> why
+        # it cannot be told for certain where its body ends. The rest is of link and rules.
         self.facts: dict[str, Any] = {}
 
     def __snapshot__(self) -> dict[str, Any]:
@@ -309,12 +310,17 @@ class Message(Event):
         return f"Message({self.key} {self.dir} {self.kind} {self.method} id={self.id_text})"
 
 
+FRAMING = (
+    "framing"  # why something is no message: HTTP around it is damaged (`HttpExchange.facts["framing"]`)
+)
+
+
 class NonMessage(Event):
     """Text in the place of a message that is none: a noise line, an event whose data is no JSON-RPC, a body.
 
     raw   at most the first 4 KiB      size  whole size in bytes
     why   "not-json", "not-an-object", "empty-batch", "blank-line", "too-long", "too-deep", "not-json-rpc",
-          "other-content-type", "length-header"
+          "other-content-type", "length-header", FRAMING
     body  the parsed value when it was JSON, else ABSENT
     counts   True when it counts as one of the capture's `non_messages` (blank lines and stderr do not)
     """

@@ -26,6 +26,7 @@ from mrtrscope.wire import jsonrpc
 from mrtrscope.wire.cutter import BEHIND, Origin, Text, fill, non_message, read, signal
 from mrtrscope.wire.events import (
     ABSENT,
+    FRAMING,
     HTTP_END,
     HTTP_REQUEST,
     HTTP_REQUEST_END,
@@ -42,6 +43,7 @@ from mrtrscope.wire.payload import EventBody, TextBody
 Made = Iterator[Text | Signal]
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(?:[^/?#@]*@)?([^/?#]*)([^?#]*)")
+_HEAD = re.compile(rb"HTTP/1\.[01] [1-5][0-9]{2}|[A-Z]{3,7} [^\s\0]{1,2048} HTTP/1\.[01]\r?\n")
 _WHITE = b" \t\r\n"  # around a text: where it is cut off must not depend on how the body came
 _PORTS = {"http": ":80", "https": ":443"}
 
@@ -148,6 +150,8 @@ class Flow:
                 or any("text/event-stream" in word for word in words(fields, "accept"))
                 or any(name.startswith("mcp-") for name in fields)
             )
+        if wrong := head.framing():
+            self.misframed("request", wrong)
         yield signal(self.q, HTTP_REQUEST, t, offset, place=exchange.place)
 
     def ask_data(self, data: bytes, t: int, offset: int, key: str) -> None:
@@ -178,7 +182,7 @@ class Flow:
         text = body.take().strip(_WHITE)
         if not text:
             return
-        for made in read(self.q, spot, text, counts=self.counts):
+        for made in self._judged("request", body, read(self.q, spot, text, counts=self.counts)):
             if type(made) is Message and self.exchange.method == "POST":
                 self.counts = True
                 self.endpoints.add(self.q.channel)
@@ -197,6 +201,8 @@ class Flow:
         exchange.status, exchange.reason, exchange.response_http = head.status, head.reason, head.http
         exchange.response_headers, exchange.t_response, exchange.ours = head.headers, t, exchange.ours or ours
         self.answered = True
+        if wrong := head.framing():
+            self.misframed("answer", wrong)
         self.kind = essence(head.fields)
         if self.kind == "text/event-stream":
             self.answer_body = EventBody(coded)
@@ -248,6 +254,8 @@ class Flow:
                 return
             sure = (exchange.status or 0) >= 400 or exchange.method != "POST"
             made = read(self.a, spot, text, sure=sure, counts=self.counts, odd=odd)
+            if sure_of_end:
+                self._judged("answer", body, made)
             if not sure_of_end and type(made[-1]) is NonMessage:
                 body.tried = len(text)
                 return
@@ -283,6 +291,24 @@ class Flow:
         exchange.closed_by = by
         exchange.error = exchange.error or error
         yield signal(self.a, HTTP_END, t, offset, part, exchange.place)
+
+    # -- damaged framing --------------------------------------------------------------------------------------------
+
+    def misframed(self, side: str, why: str) -> None:
+        """Where a body ends ("request", "answer") cannot be told for certain; the first reason stays."""
+        self.exchange.facts.setdefault("framing", {}).setdefault(side, why)
+
+    def _judged(self, side: str, body: TextBody, made: list[Text]) -> list[Text]:
+        """What is no message because HTTP around it is damaged is not held against its text."""
+        last = made[-1]
+        if type(last) is NonMessage and last.why == "not-json":
+            if _HEAD.match(last.raw):
+                self.misframed(side, "the next message begins before the length is over that was announced")
+            elif body.decoder is not None and (why := body.decoder.fault()):
+                self.misframed(side, why)
+            if side in self.exchange.facts.get("framing", ()):
+                last.why = FRAMING
+        return made
 
     # -- what the recorder says ---------------------------------------------------------------------------------------
 

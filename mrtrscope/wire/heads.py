@@ -87,6 +87,18 @@ class Head:
             self.odd.append("contradicting content-lengths")
         return lengths[0] if lengths else None
 
+    def framing(self) -> str:
+        """What is wrong with how the head tells where the body ends, "" when nothing is."""
+        given, coded = self.fields.get("content-length"), "transfer-encoding" in self.fields
+        if given is None or (len(given) == 1 and not coded and given[0].isascii() and given[0].isdigit()):
+            return ""
+        values = words(self.fields, "content-length")
+        if len(set(values)) > 1:
+            return f"Content-Length says {' and '.join(value[:20] for value in values[:4])}"
+        if not all(value.isascii() and value.isdigit() for value in values):
+            return "Content-Length is no number"
+        return "Content-Length stands beside Transfer-Encoding" if coded else ""
+
     def upgrades(self) -> bool:
         """Whether another protocol is asked for."""
         return "upgrade" in self.fields and "upgrade" in words(self.fields, "connection")

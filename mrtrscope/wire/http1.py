@@ -33,6 +33,7 @@ _PLAUSIBLE_REQUEST = re.compile(
 )
 _PLAUSIBLE_ANSWER = re.compile(rb"HTTP/1\.[01] [1-5][0-9]{2}(?: [ -~\x80-\xff]{0,128})?\r?\n")
 _CHUNK_SIZE = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\n]*)?\r?\n")
+_METHOD_BEGINS = re.compile(rb"[!#-'*+\-.0-9A-Z^-z|~]*(?: |$)")
 _BLANK = re.compile(rb"\n\r?\n")
 
 
@@ -86,6 +87,16 @@ class HttpReader:
     def needed(self) -> int:
         """Position of the earliest byte that a later piece may begin with."""
         return self._begin if self.state == LOST else self._position
+
+    @property
+    def astray(self) -> bool:
+        """Whether what stands behind the last message is certainly no head, as far as it is there."""
+        if self.state != START or self._at >= len(self._buffer):
+            return self.state == LOST
+        start = bytes(self._buffer[self._at : self._at + 64]).lstrip(b"\r\n")
+        if self.answers:
+            return not start.startswith(b"HTTP/"[: len(start)])
+        return _METHOD_BEGINS.match(start) is None
 
     def feed(self, data: bytes) -> list[Piece]:
         """What these bytes complete."""

@@ -11,7 +11,7 @@ from mrtrscope.wire.cutter import Origin, signal
 from mrtrscope.wire.events import HTTP_UNREADABLE, OPENED, Message, NonMessage, Peer, Signal
 from mrtrscope.wire.exchange import Endpoints, Flow
 from mrtrscope.wire.heads import Head, codings
-from mrtrscope.wire.http1 import DATA, HEAD, JUNK, LENGTH, OPAQUE, START, HttpReader, Piece, plausible
+from mrtrscope.wire.http1 import DATA, END, HEAD, JUNK, LENGTH, OPAQUE, START, HttpReader, Piece, plausible
 from mrtrscope.wire.lanes import Made, gap_signal, number_of, text_of
 from mrtrscope.wire.payload import EventBody
 from mrtrscope.wire.track import Track
@@ -171,11 +171,24 @@ class Connection:
         """`at`: the frame that ended or cut the stream; what now ends has its place, with parts from `part` on.
         `how`: by whom, why."""
         read = self._answer if side is self.server else self._request
-        for piece in pieces:
+        lost = bool(pieces) and pieces[-1].what == END and side.reader.astray
+        for n, piece in enumerate(pieces):
+            if lost and piece.what != HEAD and all(later.what != HEAD for later in pieces[n:]):
+                lost = False
+                self._misframed(side, pieces[-1].whole)
             if piece.what == JUNK:
                 yield from self._junk(side, piece, t)
             else:
                 yield from read(piece, t, at, how, part)
+
+    def _misframed(self, side: Side, whole: bool) -> None:
+        """Bytes that are no head stand behind the message that is under way."""
+        flow = self.answering if side is self.server else self.asking
+        if flow is not None:
+            why = (
+                "bytes that are no HTTP follow where it should end" if whole else "its chunks cannot be read"
+            )
+            flow.misframed("answer" if side is self.server else "request", why)
 
     def _request(self, piece: Piece, t: int, at: Frame | None, how: tuple[str, str], part: int) -> Events:
         side = self.client

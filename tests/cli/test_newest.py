@@ -99,7 +99,7 @@ def test_an_explanation_begins_with_what_it_is_and_what_was_found(capsys: pytest
     )
     assert "mrtr/state-echoed-verbatim" in rest  # the page of the rule comes after it
     assert rest[-1] == "Examples mrtrscope explain mrtr/state-echoed-verbatim"
-    assert len(rest) < 24
+    assert len(rest) < 28
     elsewhere = out_of(capsys, "explain", STDIO, "m41")[0].splitlines()
     assert elsewhere[0].startswith("m41  answer to 1, server to client, of op11: ")
     assert elsewhere[1] == "    op11 has 1 finding elsewhere: mrtrscope explain op11"
@@ -120,6 +120,26 @@ def test_info_and_note_are_said_to_be_one(capsys: pytest.CaptureFixture[str]) ->
     page = out_of(capsys, "explain", "caching/hints-on-other-methods")[0]
     assert page.splitlines()[1].startswith("advisory (a note, level info)  server  ")
     assert out_of(capsys, "explain", "mrtr/new-request-id")[0].splitlines()[1].startswith("must  client  ")
+
+
+@pytest.mark.parametrize(
+    ("rule", "never"),
+    [
+        ("mrtr/new-request-id", ["whose revision is not known"]),
+        ("tools/name-format", ["whose revision is not known", "a revision before 2025-11-25"]),
+        ("jsonrpc/id-not-null", []),
+        ("a2a/response-id", []),
+    ],
+)
+def test_an_explanation_says_when_the_rule_stays_silent(
+    rule: str, never: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = out_of(capsys, "explain", rule)[0]
+    said = " ".join(page[page.index("Silent ") :].partition("\n\n")[0].split())
+    assert said.startswith("Silent never about what was cut in recording, edited by a person, or said by the")
+    assert [words in said for words in ("whose revision is not known", "a revision before 2025-11-25")] == [
+        words in never for words in ("whose revision is not known", "a revision before 2025-11-25")
+    ]
 
 
 @pytest.mark.parametrize(
