@@ -27,6 +27,7 @@ from mrtrscope.cli.newest import is_id, newest, normal
 
 if TYPE_CHECKING:
     from mrtrscope import model
+    from mrtrscope.rules.registry import Rule
     from mrtrscope.store.reader import Store
     from mrtrscope.views.masked import Masked
 
@@ -62,7 +63,20 @@ def _rule(id: str) -> dict[str, Any]:
 
     code = registry.load().get(id)
     return {**catalogue.ENTRIES[id], "checked": code is not None,
-            "text": inspect.cleandoc(code.doc) if code else None, "examples": list(_examples(id))}  # fmt: skip
+            "text": inspect.cleandoc(code.doc) if code else None, "silent": _silent(code) if code else None,
+            "examples": list(_examples(id))}  # fmt: skip
+
+
+def _silent(code: Rule) -> str:
+    """What the rule is never asked about, whatever its own text says."""
+    from mrtrscope.link.facts import A2A, UNKNOWN
+
+    about = ["what was cut in recording, edited by a person, or said by the recording proxy"]
+    if UNKNOWN not in code.eras and A2A not in code.eras:
+        about.append("traffic whose revision is not known")
+    if "since" in code.entry:
+        about.append(f"sessions of a revision before {code.entry['since']}")
+    return "; ".join(about)
 
 
 def _place(capture: Path, id: str, form: str) -> None:
@@ -167,6 +181,10 @@ def _page(rule: dict[str, Any]) -> Iterator[str]:
     if rule["conformance"]:
         yield f"Suite    {', '.join(rule['conformance'])}"
     yield f"Seen     {_seen(rule)}"
+    if rule["silent"] is not None:
+        first, *more = textwrap.wrap(f"never about {rule['silent']}", (columns() or WRITTEN) - 9)
+        yield f"Silent   {first}"
+        yield from (f"         {line}" for line in more)
 
 
 def _shown(rule: dict[str, Any]) -> Iterator[str]:

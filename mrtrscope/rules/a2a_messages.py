@@ -90,6 +90,7 @@ def role_of_the_other(message: Message, ctx: Context) -> Iterator[Finding]:
     """A message bears the role of the other side.
 
     Why it matters: an agent that reads its own words as its user's, or the reverse, answers the wrong one.
+    Cannot tell: a message without a role, or with one that neither side has, is passed over.
     """
     right, wrong = (USERS, AGENTS) if message.dir == "c2s" else (AGENTS, USERS)
     for at, what, value in _things(message, ctx):
@@ -114,6 +115,8 @@ def enum_in_the_old_spelling(message: Message, ctx: Context) -> Iterator[Finding
     """A role or state of A2A 1.x is not spelled as its definition spells it.
 
     Why it matters: readers made from the definition refuse the whole message, or take the state for unspecified.
+    Cannot tell: only the spelling is looked at: a value that begins as it should and does not exist passes. Methods of
+    the forms before 1.0 spell otherwise.
     """
     for at, what, value in _things(message, ctx):
         status = value.get("status")
@@ -138,6 +141,7 @@ def untyped_details(answer: Message, ctx: Context) -> Iterator[Finding]:
     """The details of an error do not say of what type they are.
 
     Why it matters: clients look for the reason by its `@type`, and find none.
+    Cannot tell: `data` that is no array is passed over; of an array the first 64 are looked at.
     """
     data = answer.error.get("data")
     if type(data) is not list:

@@ -55,6 +55,7 @@ def goes_on_after_a_message(answer: Message, ctx: Context) -> Iterator[Finding]:
     """A stream that answers with a message goes on after it.
 
     Why it matters: a message is all there is: clients close the stream, and what comes later is lost.
+    Cannot tell: when what came before on the stream was not recorded.
     """
     before = met(ctx).get("before")
     if before is None:
@@ -94,6 +95,7 @@ def goes_on_after_final(answer: Message, ctx: Context) -> Iterator[Finding]:
     """A stream goes on after the event that it called final.
 
     Why it matters: clients stop reading there.
+    Cannot tell: when what came before on the stream was not recorded.
     """
     before = met(ctx).get("before")
     if before is None:
@@ -109,6 +111,7 @@ def another_id(answer: Message, ctx: Context) -> Iterator[Finding]:
     """An answer has another id than the request that it answers.
 
     Why it matters: the client cannot tell what it is the answer to, and goes on waiting.
+    Cannot tell: an answer that stands in no HTTP exchange of a request: which one is meant is not known then.
     """
     if ctx.exchange is not None:
         request = ctx.exchange.request
@@ -121,6 +124,7 @@ def no_version(request: Message, ctx: Context) -> Iterator[Finding]:
     """A request of A2A 1.x does not say its version.
 
     Why it matters: an agent has to take it for 0.3, whose methods and objects have other names.
+    Cannot tell: where there is no HTTP. The version may stand in the query of the address as well.
     """
     if request.http is None:
         return

@@ -71,6 +71,7 @@ def message_to_finished_task(request: Message, ctx: Context) -> Iterator[Finding
     """A message goes to a task that had come to its end.
 
     Why it matters: the agent has to refuse it; a refinement is a new task in the same context.
+    Cannot tell: when the end of the task was not recorded.
     """
     if not agents.named(request):
         return
@@ -151,6 +152,7 @@ def answers_too_early(answer: Message, ctx: Context) -> Iterator[Finding]:
     """SendMessage is answered while the task is still at work, although nobody said returnImmediately.
 
     Why it matters: a client that waits for the outcome takes the unfinished task for it, and never looks again.
+    Cannot tell: an answer that is a message, or a task without a state.
     """
     told = now(ctx)
     if ctx.exchange is None or told.get("what") != agents.TASK or not told.get("state"):
@@ -209,6 +211,7 @@ def context_is_another(answer: Message, ctx: Context) -> Iterator[Finding]:
     """An answer names another context than the message did, or than its task was in.
 
     Why it matters: the client loses the thread: its next message begins a conversation that knows nothing of this one.
+    Cannot tell: when neither the message nor what was recorded of its task names a context.
     """
     told, facts = now(ctx), met(ctx)
     if not told.get("context") or ctx.exchange is None:

@@ -69,6 +69,7 @@ def no_server_listed(event: Signal, ctx: Context) -> Iterator[Finding]:
     """The metadata of a protected MCP server names no authorization server.
 
     Why it matters: the client cannot find out where to get a token.
+    Cannot tell: when nothing shows that the document is about an MCP server.
     """
     step = step_of(event, "resource-metadata")
     if step is None or not step.get("known"):
@@ -245,6 +246,7 @@ def offline_access_of_resource(event: Signal, ctx: Context) -> Iterator[Finding]
     """A server asks for offline_access.
 
     Why it matters: whether a client wants to work without its user is the client's matter, and no scope of a server.
+    Cannot tell: before a request of this revision was seen there; a challenge or a document that names no scopes.
     """
     step = step_of(event, "challenge", "resource-metadata")
     if step is None or not modern(step):

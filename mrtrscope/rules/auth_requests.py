@@ -144,6 +144,8 @@ def state_not_used(event: Signal, ctx: Context) -> Iterator[Finding]:
     """A client sends no state, or takes up a callback with another one.
 
     Why it matters: a callback that somebody else set off is then as good as its own.
+    Cannot tell: what the client compares by itself; a code whose callback was not recorded; what may be no client of
+    MCP.
     """
     step = step_of(event, "authorize", "token")
     if step is None or not of_mcp(step):

@@ -96,6 +96,7 @@ def scope_unknown(answer: Message, ctx: Context) -> Iterator[Finding]:
     """cacheScope is neither "public" nor "private".
 
     Why it matters: a cache that does not know the word may hand the result to anybody.
+    Cannot tell: a result without cacheScope is caching/hints-present.
     """
     scope = answer.result.get("cacheScope", ABSENT)
     if scope is ABSENT:

@@ -45,6 +45,7 @@ def cancels_nothing_nameable(message: Message, ctx: Context) -> Iterator[Finding
     """A cancellation does not name a request by a string or integer, or its reason is no string.
 
     Why it matters: the receiver cannot know what to stop, and goes on.
+    Cannot tell: nothing; it speaks whenever such a message is seen. 7.0 is the integer 7.
     """
     ctx.tested()
     params, fault = message.params, sender(message)

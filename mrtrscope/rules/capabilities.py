@@ -48,6 +48,8 @@ def client_capability_of_another_type(request: Message, ctx: Context) -> Iterato
     """A capability of the client is no object.
 
     Why it matters: servers that look for its members stop there; true is not how a capability is declared.
+    Cannot tell: members of sampling and elicitation that this revision does not know, and those of roots, are passed
+    over.
     """
     capabilities = request.meta.get(META_CAPABILITIES)
     if type(capabilities) is not dict:
@@ -70,6 +72,8 @@ def server_capability_of_another_type(answer: Message, ctx: Context) -> Iterator
     """A capability of the server has another type than the schema says.
 
     Why it matters: strict clients refuse the whole discover result.
+    Cannot tell: members that the schema does not know are passed over. Capabilities that are no object are
+    discover/result-fields.
     """
     capabilities = answer.result.get("capabilities")
     if type(capabilities) is not dict:
@@ -114,6 +118,8 @@ def bad_extension_id(message: Message, ctx: Context) -> Iterator[Finding]:
     """The identifier of an extension has no prefix, or not the form of a _meta key.
 
     Why it matters: without a prefix two extensions of different owners have the same name.
+    Cannot tell: nothing; it speaks whenever such a message is seen. Identifiers stand in requests and in discover
+    results.
     """
     for path, key in extensions(message, ctx):
         faults = keys.faults(key)

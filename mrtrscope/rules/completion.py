@@ -91,6 +91,7 @@ def asks_for_no_completion(request: Message, ctx: Context) -> Iterator[Finding]:
     """completion/complete lacks a ref or an argument, or has one that is none.
 
     Why it matters: the server cannot tell which argument of what is to be completed.
+    Cannot tell: nothing; it speaks whenever such a message is seen.
     """
     ctx.tested()
     params = request.params

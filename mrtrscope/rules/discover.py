@@ -44,6 +44,7 @@ def discover_without_its_fields(answer: Message, ctx: Context) -> Iterator[Findi
     """A discover result has no supportedVersions or no capabilities.
 
     Why it matters: it is the only way to learn them before asking.
+    Cannot tell: a result that says of itself that it is not complete.
     """
     result = answer.result
     if result.get("resultType", "complete") != "complete":
@@ -73,6 +74,7 @@ def served_version_not_listed(answer: Message, ctx: Context) -> Iterator[Finding
     """A discover result does not list the version under which it was asked for.
 
     Why it matters: the client goes on under another version, or gives up, though this one was served.
+    Cannot tell: an empty list, or none, is discover/result-fields.
     """
     versions = answer.result.get("supportedVersions")
     if type(versions) is not list or not versions or not ctx.version:

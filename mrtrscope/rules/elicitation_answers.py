@@ -58,6 +58,7 @@ def action_is_none(message: Message, ctx: Context) -> Iterator[Finding]:
 
     Why it matters: the server cannot tell consent from refusal. "reject" stood in the pages of mid-2025 and is copied
     to this day; it is "decline".
+    Cannot tell: when it is not certain which question is answered; an answer that is no object is passed over.
     """
     for answer, value in _said(message, ctx):
         ctx.tested()
@@ -179,6 +180,8 @@ def content_for_a_url(message: Message, ctx: Context) -> Iterator[Finding]:
     """The answer to a question in URL mode has content.
 
     Why it matters: whatever it is passed through the client, which URL mode is there to prevent.
+    Cannot tell: when it is not certain which question is answered; an answer that is no object is passed over. Empty
+    content is none.
     """
     for answer, value in _said(message, ctx):
         if answer.question.params.get("mode") != "url":

@@ -167,6 +167,7 @@ def asks_with_an_elicitation_id(message: Message, ctx: Context) -> Iterator[Find
 
     Why it matters: nobody announces its completion any more; who waits for that waits for ever. What has to be found
     again belongs into requestState.
+    Cannot tell: nothing; it speaks whenever such a message is seen. Under the revisions before, the id is right.
     """
     for question in asked(message, ctx, ELICITATION):
         ctx.tested()
@@ -194,6 +195,7 @@ def asks_in_both_modes(message: Message, ctx: Context) -> Iterator[Finding]:
     """An elicitation in URL mode also has a requestedSchema.
 
     Why it matters: one of the two is ignored, and which one the client decides.
+    Cannot tell: nothing; it speaks whenever such a message is seen.
     """
     for question in asked(message, ctx, ELICITATION):
         if question.params.get("mode") != "url":

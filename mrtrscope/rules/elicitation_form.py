@@ -128,6 +128,7 @@ def format_is_unknown(message: Message, ctx: Context) -> Iterator[Finding]:
     """A string field of a form has a format other than email, uri, date and date-time.
 
     Why it matters: the client can neither help to fill it in nor check what was filled in.
+    Cannot tell: beyond the first 200 fields of a form.
     """
     for question in forms(message, ctx):
         for field in fields(question):
@@ -272,6 +273,8 @@ def form_that_nobody_can_fill_in(message: Message, ctx: Context) -> Iterator[Fin
     """A form cannot be filled in: it requires an unknown field, or limits of a field contradict each other.
 
     Why it matters: whatever the user enters, the answer does not fit.
+    Cannot tell: patterns are not tried: only lengths, bounds, counts and options are seen to contradict each other, in
+    the first 200 fields.
     """
     for question in forms(message, ctx):
         ctx.tested()
@@ -349,6 +352,7 @@ def titles_in_the_old_form(message: Message, ctx: Context) -> Iterator[Finding]:
     """A choice gives its titles in enumNames, which will be removed.
 
     Why it matters: oneOf with const and title replaces it; clients will stop to look for enumNames.
+    Cannot tell: beyond the first 200 fields of a form.
     """
     for question in forms(message, ctx):
         for field in fields(question):

@@ -62,6 +62,7 @@ def handshake_for_a_modern_version(message: Message, ctx: Context) -> Iterator[F
     """A handshake names a version that has none.
 
     Why it matters: since 2026-07-28 there are no sessions to set up; both sides go on as if there were one.
+    Cannot tell: nothing; it speaks whenever such a message is seen.
     """
     ctx.tested()
     holder, path = (message.params, "/params") if message.kind == "request" else (message.result, "/result")

@@ -104,6 +104,7 @@ def code_of_json_rpc(answer: Message, ctx: Context) -> Iterator[Finding]:
     """An error has a code of its own in the range that JSON-RPC keeps for itself.
 
     Why it matters: libraries and later versions may use it for something else.
+    Cannot tell: codes from -32099 to -32000, which others look at; a code that is no integer.
     """
     code = said.code(answer)
     ctx.tested()
@@ -129,6 +130,8 @@ def capability_not_named(answer: Message, ctx: Context) -> Iterator[Finding]:
     """An error -32021 does not say which capabilities are missing.
 
     Why it matters: the client cannot declare them and try again, nor tell its user what is needed.
+    Cannot tell: nothing; it speaks whenever such a message is seen. Whether they were missing is
+    error/defined-code-meaning.
     """
     if said.code(answer) != MISSING_CAPABILITY:
         return
@@ -175,6 +178,8 @@ def versions_not_named(answer: Message, ctx: Context) -> Iterator[Finding]:
     """An error -32022 does not say which versions are supported and which was asked for.
 
     Why it matters: the client cannot choose a version and try again.
+    Cannot tell: nothing; it speaks whenever such a message is seen. The version may have been asked for in the body or
+    in the head.
     """
     if said.code(answer) != UNSUPPORTED_VERSION or ctx.exchange is None:
         return
@@ -205,6 +210,7 @@ def version_with_another_status(answer: Message, ctx: Context) -> Iterator[Findi
     """An error -32022 comes with another HTTP status than 400.
 
     Why it matters: a client that probes tells by the status whether the server is of another era.
+    Cannot tell: where there is no HTTP, or its status was not recorded.
     """
     if said.code(answer) == UNSUPPORTED_VERSION:
         yield from _status(answer, ctx, 400, None)
@@ -246,6 +252,7 @@ def result_under_an_error_status(answer: Message, ctx: Context) -> Iterator[Find
     """A result comes with an HTTP status that says error.
 
     Why it matters: clients and gateways that look at the status first throw the result away.
+    Cannot tell: where there is no HTTP, or its status was not recorded.
     """
     http = answer.http
     if answer.kind == "response" and http is not None and http.status is not None and http.status >= 400:

@@ -22,6 +22,7 @@ def no_version_header(request: Message, ctx: Context) -> Iterator[Finding]:
     """A modern request POST has no MCP-Protocol-Version header, or several that differ.
 
     Why it matters: servers and gateways choose by it how to read the body, before they read it.
+    Cannot tell: a request whose body names no version; notifications, and elements of a batch, which share one head.
     """
     head = head_of(request)
     for header, saw, expected, _ in head.get("version-absent", ()):
@@ -53,6 +54,7 @@ def no_method_header(request: Message, ctx: Context) -> Iterator[Finding]:
     """A modern request POST has no Mcp-Method header.
 
     Why it matters: gateways route and limit by it without reading bodies.
+    Cannot tell: notifications, and elements of a batch, which share one head.
     """
     for header, _, expected, _ in head_of(request).get("method-absent", ()):
         yield ctx.finding(request, saw="no header", expected=expected, path=header)
@@ -64,6 +66,7 @@ def method_header_differs(request: Message, ctx: Context) -> Iterator[Finding]:
     """Mcp-Method is not the method of the body.
 
     Why it matters: a gateway lets through what it takes for another method.
+    Cannot tell: notifications, and elements of a batch, which share one head. Space around the value is no difference.
     """
     for header, saw, expected, _ in head_of(request).get("method-differs", ()):
         yield ctx.finding(request, saw=saw, expected=expected, path=header)
@@ -75,6 +78,7 @@ def no_name_header(request: Message, ctx: Context) -> Iterator[Finding]:
     """A tools/call, prompts/get or resources/read has no Mcp-Name header.
 
     Why it matters: gateways route and limit single tools by it.
+    Cannot tell: a request whose name or uri is no string; elements of a batch, which share one head.
     """
     for header, _, expected, _ in head_of(request).get("name-absent", ()):
         yield ctx.finding(request, saw="no header", expected=expected, path=header)
@@ -86,6 +90,7 @@ def name_header_differs(request: Message, ctx: Context) -> Iterator[Finding]:
     """Mcp-Name, decoded, is not the name or uri of the body.
 
     Why it matters: a gateway lets through what it takes for another tool.
+    Cannot tell: a request whose name or uri is no string; elements of a batch, which share one head.
     """
     for header, saw, expected, path in head_of(request).get("name-differs", ()):
         yield ctx.finding(
@@ -126,6 +131,7 @@ def name_header_elsewhere(request: Message, ctx: Context) -> Iterator[Finding]:
     """Mcp-Name on a method for which it has no meaning.
 
     Why it matters: a gateway may act on a name that no server checks.
+    Cannot tell: methods about tasks, where their extension uses it; elements of a batch, which share one head.
     """
     for header, saw, _, _ in head_of(request).get("name-elsewhere", ()):
         named = any(value == saw for value in request.params.values() if type(value) is str)

@@ -42,6 +42,7 @@ def header_for_no_argument(request: Message, ctx: Context) -> Iterator[Finding]:
     """A Mcp-Param header stands for an argument that is null or absent.
 
     Why it matters: header and body then say different things.
+    Cannot tell: when the definition of the tool was not seen, or the headers that it asks for are unsound.
     """
     tool = _tool(request, ctx)
     for header, saw, expected, path in head_of(request).get("param-extra", ()):
@@ -99,6 +100,7 @@ def mirrored_integer_too_large(request: Message, ctx: Context) -> Iterator[Findi
     """An integer that is mirrored into a header lies beyond 2^53-1.
 
     Why it matters: a reader that knows only doubles compares another number.
+    Cannot tell: when the definition of the tool was not seen, or the headers that it asks for are unsound.
     """
     tool = _tool(request, ctx)
     for header, saw, expected, path in head_of(request).get("param-range", ()):

@@ -132,6 +132,8 @@ def header_for_null_demanded(answer: Message, ctx: Context) -> Iterator[Finding]
     """A call is refused for want of a Mcp-Param header whose argument is null or absent.
 
     Why it matters: the client has to leave that header out, so the tool cannot be called.
+    Cannot tell: when the definition of the tool was not seen, or something else is wrong with the head. Which header is
+    meant is read out of the words of the error.
     """
     exchange = ctx.exchange
     tool = exchange.tool if exchange is not None else None
@@ -184,6 +186,8 @@ def header_in_other_case_missed(answer: Message, ctx: Context) -> Iterator[Findi
     """A header is called missing that is there in other case.
 
     Why it matters: HTTP/2 has lower case only, and proxies change case as they like.
+    Cannot tell: which header is called missing is read out of the words of an error -32020; only the three that each
+    request has are looked for.
     """
     http = answer.http
     if (

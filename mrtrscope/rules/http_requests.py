@@ -86,6 +86,7 @@ def body_in_other_clothes(message: Message, ctx: Context) -> Iterator[Finding]:
     """The body of a POST is not declared as application/json.
 
     Why it matters: no sentence demands it, but frameworks parse by it, and some refuse everything else.
+    Cannot tell: nothing; it speaks whenever such a message is seen. Parameters behind the type do no harm.
     """
     for header, saw, expected, _ in head_of(message).get("type", ()):
         yield ctx.finding(
@@ -118,6 +119,7 @@ def session_named(request: Message, ctx: Context) -> Iterator[Finding]:
     """A modern request carries Mcp-Session-Id.
 
     Why it matters: sessions are gone; whoever relies on one breaks when another instance answers.
+    Cannot tell: notifications, and elements of a batch, which share one head.
     """
     for header, _, _, _ in head_of(request).get("session", ()):
         minted = (

@@ -88,6 +88,7 @@ def null_id(message: Message, ctx: Context) -> Iterator[Finding]:
     """A request's id is null.
 
     Why it matters: null stands for "the id could not be read", so no answer can be told to belong to this request.
+    Cannot tell: a notification with an id is jsonrpc/notification-no-id.
     """
     if message.kind == "request" and message.id is None and not _is_notification(message):
         yield ctx.finding(
@@ -101,6 +102,7 @@ def notification_with_id(message: Message, ctx: Context) -> Iterator[Finding]:
     """A notification carries an id.
 
     Why it matters: with an id it is a request, and its sender waits for an answer that may never come.
+    Cannot tell: what is meant for a notification, but by its name: notifications/….
     """
     if message.kind == "request" and _is_notification(message):
         yield ctx.finding(message, saw=message.id_text, expected="no id", path="/id", fault=sender(message))
@@ -259,6 +261,7 @@ def method_of_the_protocol_itself(message: Message, ctx: Context) -> Iterator[Fi
     """A method's name begins with "rpc.", which JSON-RPC keeps for itself.
 
     Why it matters: libraries answer such names themselves or refuse them before the server is asked.
+    Cannot tell: nothing; it speaks whenever such a message is seen.
     """
     if message.method is not None and message.method.startswith("rpc."):
         yield ctx.finding(message, saw=message.method, path="/method", fault=sender(message))

@@ -168,6 +168,7 @@ def address_without_id(message: Message, ctx: Context) -> Iterator[Finding]:
     """A URL-mode elicitation has no elicitationId.
 
     Why it matters: the notification that it is done cannot name it.
+    Cannot tell: what does not say that it is in URL mode is taken for a form.
     """
     if message.kind == "error":
         if message.error.get("code") != URL_REQUIRED:

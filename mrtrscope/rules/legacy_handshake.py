@@ -66,6 +66,7 @@ def incomplete_handshake(message: Message, ctx: Context) -> Iterator[Finding]:
     """A handshake lacks the version, the capabilities or the name of who speaks.
 
     Why it matters: the other side cannot decide what it may use.
+    Cannot tell: nothing; it speaks whenever such a message is seen.
     """
     ctx.tested()
     asks = message.kind == "request"

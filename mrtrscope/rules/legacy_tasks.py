@@ -116,6 +116,8 @@ def unsound_task(message: Message, ctx: Context) -> Iterator[Finding]:
     """A task does not begin as working, lacks a field, or goes on after it was over.
 
     Why it matters: the client waits for what has happened, or has taken a result that is none.
+    Cannot tell: a status that was not recorded: the first one seen counts. A task of the extension is
+    tasks/not-under-2025-11-25.
     """
     seen = seen_of(ctx.exchange, message) or told_of(ctx.channel, message)
     if seen is None or message.kind == "error":

@@ -145,6 +145,7 @@ def unknown_level(message: Message, ctx: Context) -> Iterator[Finding]:
     """A log level is none of the eight names, or a log message has no data.
 
     Why it matters: levels are compared by their order; whoever does not know the name can neither filter nor show it.
+    Cannot tell: nothing; it speaks whenever such a message is seen.
     """
     if message.kind == "notification":
         if message.method != MESSAGE or message.dir != "s2c":

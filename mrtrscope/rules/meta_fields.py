@@ -110,6 +110,7 @@ def client_info_of_another_shape(request: Message, ctx: Context) -> Iterator[Fin
     """clientInfo is no object with a name and a version.
 
     Why it matters: servers that read it as the schema says refuse the whole request.
+    Cannot tell: a request without clientInfo is meta/client-info-present.
     """
     if META_CLIENT_INFO in request.meta:
         yield from _info(
@@ -123,6 +124,7 @@ def server_info_of_another_shape(answer: Message, ctx: Context) -> Iterator[Find
     """serverInfo in a result's _meta is no object with a name and a version.
 
     Why it matters: clients that read it as the schema says refuse the whole result.
+    Cannot tell: a result without serverInfo is meta/server-info-present.
     """
     meta = answer.result.get("_meta")
     if type(meta) is dict and META_SERVER_INFO in meta:
@@ -205,6 +207,8 @@ def nameless_client_refused(answer: Message, ctx: Context) -> Iterator[Finding]:
     """A request is refused because it does not name the client.
 
     Why it matters: clientInfo is optional; clients that keep it to themselves are locked out.
+    Cannot tell: why a request is refused, but by the words of an error -32602 or under HTTP 400. One that lacks more
+    than the name is meta/missing-field-rejected.
     """
     exchange = ctx.exchange
     if exchange is None or exchange.remarks is None or "undeclared" not in exchange.remarks:

@@ -74,6 +74,7 @@ def answer_with_a_result_type(retry: Message, ctx: Context) -> Iterator[Finding]
 
     Why it matters: it belongs to the result of a request; here it does no harm, but shows that answers are written out
     as if they were messages.
+    Cannot tell: nothing; it speaks whenever such a message is seen.
     """
     answers = retry.params.get("inputResponses")
     for key, value in answers.items() if type(answers) is dict else ():

@@ -79,6 +79,8 @@ def questions_are_no_map(answer: Message, ctx: Context) -> Iterator[Finding]:
     """inputRequests is no map from keys to request objects.
 
     Why it matters: answers are found by key; without keys the client cannot say which answer is for which question.
+    Cannot tell: nothing; it speaks whenever such a message is seen. Neither it nor requestState is
+    mrtr/at-least-one-field.
     """
     result = answer.result
     if "inputRequests" not in result:
@@ -112,6 +114,7 @@ def asks_with_an_empty_map(answer: Message, ctx: Context) -> Iterator[Finding]:
 
     Why it matters: nothing is asked, yet a client that looks whether the member is there no longer takes the answer
     for "come back later"; without a requestState its retry equals the first request, and both go round in circles.
+    Cannot tell: nothing; it speaks whenever such a message is seen.
     """
     result = answer.result
     if type(result.get("inputRequests")) is not dict:
@@ -193,6 +196,8 @@ def question_in_an_envelope(answer: Message, ctx: Context) -> Iterator[Finding]:
 
     Why it matters: it was copied from an older server-initiated request, and a client may answer it with a message of
     its own instead of an entry of inputResponses.
+    Cannot tell: nothing; it speaks whenever such a message is seen. A question that is no object is
+    mrtr/input-requests-is-object.
     """
     for question in asked(answer, ctx):
         ctx.tested()
@@ -314,6 +319,7 @@ def state_is_no_string(answer: Message, ctx: Context) -> Iterator[Finding]:
     """requestState of an input_required result is no string.
 
     Why it matters: clients echo a string; a number or an object comes back changed, as text, or not at all.
+    Cannot tell: nothing; it speaks whenever such a message is seen.
     """
     result = answer.result
     if "requestState" not in result:
@@ -336,6 +342,7 @@ def interim_result_with_a_payload(answer: Message, ctx: Context) -> Iterator[Fin
     """An input_required result also has members of a final one.
 
     Why it matters: a client that looks for content instead of resultType takes the call for finished.
+    Cannot tell: nothing; it speaks whenever such a message is seen.
     """
     ctx.tested()
     found = [name for name in FINAL_FIELDS if name in answer.result]
@@ -349,6 +356,7 @@ def interim_result_to_be_cached(answer: Message, ctx: Context) -> Iterator[Findi
     """An input_required result carries ttlMs or cacheScope.
 
     Why it matters: a cache that believes it hands one client's question, and its state, to another.
+    Cannot tell: nothing; it speaks whenever such a message is seen.
     """
     ctx.tested()
     found = [name for name in ("ttlMs", "cacheScope") if name in answer.result]

@@ -158,6 +158,7 @@ def retry_result_to_be_cached(answer: Message, ctx: Context) -> Iterator[Finding
     """The result of a resources/read retry invites caching.
 
     Why it matters: such a result must not be cached; a lifetime or a public scope leads careless caches to do it.
+    Cannot tell: nothing; it speaks whenever such a message is seen.
     """
     result = answer.result
     if answer.kind != "response" or result.get("resultType") == "input_required":

@@ -173,6 +173,8 @@ def answer_nobody_asked_for(retry: Message, ctx: Context) -> Iterator[Finding]:
 
     Why it matters: the server ignores it; usually the key is misspelt, or answers of earlier rounds pile up. Noted once
     for a key of an operation.
+    Cannot tell: when it is not certain what the retry was asked; where several results may be meant, what one of them
+    asks is asked.
     """
     ask, due = taken_up(ctx), asked_of(ctx)
     answers = retry.params.get("inputResponses")
@@ -300,6 +302,7 @@ def took_up_a_question_that_must_not_be(retry: Message, ctx: Context) -> Iterato
     """The client took up input_required in answer to a method that must not ask.
 
     Why it matters: it hides the server's mistake; other clients show an error there.
+    Cannot tell: when it is not certain which question the retry takes up.
     """
     ask = taken_up(ctx)
     if ask is None or ask.method in MRTR_METHODS:

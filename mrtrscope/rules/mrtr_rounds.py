@@ -87,6 +87,7 @@ def retries_without_a_pause(retry: Message, ctx: Context) -> Iterator[Finding]:
     """State-only results are retried at once, again and again.
 
     Why it matters: a server sends them to spread its load; a tight loop makes it worse. SDKs wait 50 to 250 ms.
+    Cannot tell: when it is not certain which result the retry takes up. Three within 20 ms in a row are needed.
     """
     ask, exchange = taken_up(ctx), ctx.exchange
     if ask is None or exchange is None or ask.questions or ask.state is ABSENT:

@@ -97,6 +97,7 @@ def argument_is_no_string(request: Message, ctx: Context) -> Iterator[Finding]:
     """An argument of prompts/get is no string.
 
     Why it matters: prompts take strings only; a server that checks refuses the request.
+    Cannot tell: nothing; it speaks whenever such a message is seen.
     """
     given = request.params.get("arguments", {})
     ctx.tested()
@@ -131,6 +132,8 @@ def prompt_message_is_misshapen(answer: Message, ctx: Context) -> Iterator[Findi
 
     Why it matters: hosts put these messages in front of a model as they are; there is no system role, and content is
     one block, not an array.
+    Cannot tell: beyond the first 1,000 messages. What data and resources hold is prompts/media-encoded and
+    prompts/embedded-resource-fields.
     """
     for path, entry in _messages(answer):
         ctx.tested()

@@ -112,6 +112,7 @@ def tool_result_in_company(message: Message, ctx: Context) -> Iterator[Finding]:
     """A message with a tool result holds something else as well, or is not the user's.
 
     Why it matters: providers have a role of its own for tool results; a mixed message cannot be sent to them.
+    Cannot tell: beyond the first 1,000 messages of a question.
     """
     for question in asked(message, ctx, SAMPLING):
         for path, entry in _messages(question):
@@ -134,6 +135,7 @@ def tool_use_without_its_result(message: Message, ctx: Context) -> Iterator[Find
     """A tool use is not followed at once by its result, or a result belongs to no use.
 
     Why it matters: providers refuse a conversation whose tool uses are not all answered, in order.
+    Cannot tell: beyond the first 1,000 messages of a question.
     """
     for question in asked(message, ctx, SAMPLING):
         entries = list(_messages(question))
@@ -267,6 +269,7 @@ def priority_out_of_range(message: Message, ctx: Context) -> Iterator[Finding]:
     """A priority of modelPreferences is no number from 0 to 1, or hints are no array of objects.
 
     Why it matters: clients weigh the three against each other; a 5 or a "high" has no place on that scale.
+    Cannot tell: modelPreferences that are no object are passed over.
     """
     for question in asked(message, ctx, SAMPLING):
         wishes = question.params.get("modelPreferences")

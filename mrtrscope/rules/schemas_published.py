@@ -74,6 +74,7 @@ def schema_of_another_dialect(message: Message, ctx: Context) -> Iterator[Findin
     """A schema names another dialect than 2020-12 and draft-07.
 
     Why it matters: only 2020-12 has to be supported; clients may refuse the tool.
+    Cannot tell: a schema that names no dialect is of 2020-12.
     """
     for path, tool, schema in _schemas(message, ctx):
         if "$schema" not in schema:

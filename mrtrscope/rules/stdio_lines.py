@@ -78,6 +78,7 @@ def noise_on_stdin(line: NonMessage, ctx: Context) -> Iterator[Finding]:
     """A line on stdin is no message.
 
     Why it matters: the server answers with errors that nobody waits for, or ends.
+    Cannot tell: an object with jsonrpc and an id, which may be half a response: jsonrpc/result-xor-error.
     """
     if line.why in _WHAT and not half_response(line):
         ctx.tested()

@@ -193,6 +193,7 @@ def closes_without_its_id(answer: Message, ctx: Context) -> Iterator[Finding]:
     """The result that ends a subscription does not repeat its id in `_meta`.
 
     Why it matters: a client that goes by subscription ids keeps the subscription for an open one.
+    Cannot tell: nothing; it speaks whenever such a message is seen. Further members are noted.
     """
     ctx.tested()
     result, exchange = answer.result, ctx.exchange

@@ -111,6 +111,7 @@ def forgets_to_declare(request: Message, ctx: Context) -> Iterator[Finding]:
     """A request about a task does not declare the tasks extension.
 
     Why it matters: capabilities count for one request; the server must refuse this one.
+    Cannot tell: a request without capabilities is meta/client-capabilities-present.
     """
     exchange = ctx.exchange
     if exchange is None or request is not exchange.request or exchange.capabilities is None:
@@ -127,6 +128,7 @@ def task_not_in_the_head(request: Message, ctx: Context) -> Iterator[Finding]:
     """A request about a task does not repeat its id in Mcp-Name.
 
     Why it matters: gateways route by it to where the task runs.
+    Cannot tell: where there is no HTTP, or the taskId is no string.
     """
     id, http = request.params.get("taskId"), request.http
     if http is None or type(id) is not str or ctx.exchange is None or request is not ctx.exchange.request:
@@ -225,6 +227,7 @@ def old_reference_to_the_task(answer: Message, ctx: Context) -> Iterator[Finding
     """A result of tasks/get refers to its task in `_meta`, as in 2025-11-25.
 
     Why it matters: it shows a code path of the older revision; no sentence forbids it.
+    Cannot tell: nothing; it speaks whenever such a message is seen.
     """
     if seen_of(ctx.exchange, answer) is None or answer.kind != "response":
         return

@@ -212,6 +212,7 @@ def acknowledges_with_a_task(answer: Message, ctx: Context) -> Iterator[Finding]
     """An update or a cancellation of a task is acknowledged with more than an empty result.
 
     Why it matters: the task may change right after; clients that read it there do not poll.
+    Cannot tell: nothing; it speaks whenever such a message is seen. Members that no task has are passed over.
     """
     if seen_of(ctx.exchange, answer) is None or answer.kind != "response":
         return
@@ -227,6 +228,7 @@ def comes_back_to_life(message: Message, ctx: Context) -> Iterator[Finding]:
     """A task that was over has another status.
 
     Why it matters: the client has taken its result, and does not look again.
+    Cannot tell: a status that was not recorded: the first one seen counts.
     """
     seen = seen_of(ctx.exchange, message) or told_of(ctx.channel, message)
     if seen is None or seen.before not in TERMINAL or seen.record.status_key != message.key:

@@ -177,6 +177,7 @@ def failed_without_a_word(message: Message, ctx: Context) -> Iterator[Finding]:
     """A failed task does not say in words what happened.
 
     Why it matters: statusMessage is what hosts show.
+    Cannot tell: nothing; it speaks whenever such a message is seen.
     """
     found = shown(message, ctx)
     if found is None or found[0].get("status") != "failed":

@@ -67,6 +67,7 @@ def task_for_another_method(message: Message, ctx: Context) -> Iterator[Finding]
     """Another request than tools/call is answered with a task, or the client takes such a task up.
 
     Why it matters: only tools/call is made for it; clients treat it as an invalid result.
+    Cannot tell: what a client makes of such a task, unless it polls; then it is said once.
     """
     exchange = ctx.exchange
     if exchange is None:
@@ -206,6 +207,7 @@ def advertises_old_tasks(answer: Message, ctx: Context) -> Iterator[Finding]:
     """A modern server advertises the tasks of 2025-11-25.
 
     Why it matters: clients ask for them in the older way, which does not exist in this revision.
+    Cannot tell: capabilities that are no object are discover/result-fields.
     """
     capabilities = answer.result.get("capabilities")
     if type(capabilities) is not dict:
@@ -222,6 +224,7 @@ def extension_in_an_old_session(answer: Message, ctx: Context) -> Iterator[Findi
     """A session of an earlier revision gets a task of the extension.
 
     Why it matters: the client does not know it, whatever the handshake named; it takes it for a final result.
+    Cannot tell: a result that does not call itself a task counts as one only with a taskId, a status and no content.
     """
     if created(answer, ctx) is None:
         return

@@ -74,6 +74,7 @@ def header_name_given_twice(answer: Message, ctx: Context) -> Iterator[Finding]:
     """Two arguments of a tool want the same header.
 
     Why it matters: names of headers do not know case, so one value overwrites the other.
+    Cannot tell: a name that is no token is tools/x-mcp-header-name.
     """
     for path, tool, note, _ in _annotated(answer):
         ctx.tested()

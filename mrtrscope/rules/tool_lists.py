@@ -122,6 +122,7 @@ def name_with_other_characters(answer: Message, ctx: Context) -> Iterator[Findin
     """The name of a tool is not 1 to 128 characters out of letters, digits, "_", "-" and ".".
 
     Why it matters: models and providers take no others; hosts rename the tool, each in its own way.
+    Cannot tell: beyond the first 2,000 tools of a list; a name that is no string is passed over.
     """
     for path, tool in listed(answer):
         name = tool.get("name")
@@ -200,6 +201,7 @@ def task_support_of_2025(answer: Message, ctx: Context) -> Iterator[Finding]:
     """A tool says execution.taskSupport, which means nothing since 2026-07-28.
 
     Why it matters: who relies on it gets no task: the server decides call by call.
+    Cannot tell: beyond the first 2,000 tools of a list.
     """
     for path, tool in listed(answer):
         execution = tool.get("execution")
