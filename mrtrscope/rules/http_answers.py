@@ -24,7 +24,7 @@ from mrtrscope.rules.registry import (
     SHOULD,
     rule,
 )
-from mrtrscope.wire.events import HTTP_END, HTTP_RESPONSE, Message, NonMessage, Signal
+from mrtrscope.wire.events import HTTP_END, HTTP_RESPONSE, HttpExchange, Message, NonMessage, Signal
 
 PAGE = "2026-07-28/basic/transports/streamable-http"
 SENDING = PAGE + "#sending-messages item "
@@ -53,7 +53,7 @@ def notification_answered_otherwise(event: Message | Signal, ctx: Context) -> It
             ctx.tested()
         return
     http = event.http
-    if http is not None and "status" in http.facts["reply"] and _streamable(ctx):
+    if http is not None and "status" in http.facts["reply"] and _streamable(http, ctx):
         if ctx.era == MODERN and http.facts["posted"] != "notification":
             return
         text = f"a posted {http.facts['posted']} is answered with HTTP {http.status} instead of 202"
@@ -69,7 +69,7 @@ def body_behind_202(event: Signal, ctx: Context) -> Iterator[Finding]:
     Cannot tell: white space alone is only noted.
     """
     http = event.http
-    if http is None or "body" not in http.facts["reply"] or not _streamable(ctx):
+    if http is None or "body" not in http.facts["reply"] or not _streamable(http, ctx):
         return
     ctx.tested()
     blank = "text" not in http.facts
@@ -86,7 +86,7 @@ def answer_in_other_clothes(event: Message | NonMessage | Signal, ctx: Context) 
     Cannot tell: errors of HTTP without a JSON-RPC body.
     """
     http = event.http
-    if http is None or not _streamable(ctx):
+    if http is None or not _streamable(http, ctx):
         return
     kind = http.response_header("content-type")
     if isinstance(event, Signal):
@@ -115,7 +115,7 @@ def json_answer_is_no_response(event: Message | NonMessage | Signal, ctx: Contex
     Cannot tell: arrays and broken JSON have rules of their own.
     """
     http = event.http
-    if http is None or http.facts.get("posted") != "request" or http.method != "POST":
+    if http is None or http.facts.get("posted") != "request" or http.method != "POST" or "old" in http.facts:
         return
     if isinstance(event, Signal):
         if "empty" in http.facts["reply"]:
@@ -234,9 +234,9 @@ def stream_breaks_off(event: Signal, ctx: Context) -> Iterator[Finding]:
         yield ctx.finding(event, saw=saw, expected="a response", also=[ctx.exchange.request])
 
 
-def _streamable(ctx: Context) -> bool:
-    """Not one of the oldest revision, which had another transport."""
-    return ctx.version != OLDEST
+def _streamable(http: HttpExchange, ctx: Context) -> bool:
+    """Not one of the oldest revision, nor over its transport, where answers come on another stream."""
+    return ctx.version != OLDEST and "old" not in http.facts
 
 
 def _is_error(event: NonMessage) -> bool:

@@ -26,8 +26,21 @@ OTHERS = (
 )
 
 
-def old_transport(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+# How servers acknowledge a post; nothing asks for a form.
+ACKNOWLEDGED: tuple[tuple[int, str, str], ...] = (
+    (202, "", "Accepted"),
+    (202, "text/plain", "Accepted"),
+    (202, "application/json", '{"message":"Accepted"}'),
+    (200, "application/json", '{"ok":true}'),
+    (204, "", ""),
+)
+
+
+def old_transport(
+    lines: list[dict[str, Any]], acknowledged: tuple[int, str, str] = ACKNOWLEDGED[0]
+) -> list[dict[str, Any]]:
     """What a process and its client said, said over HTTP+SSE."""
+    status, kind, words = acknowledged
     told = [line for line in lines if line["dir"] in ("c2s", "s2c")]
     start = told[0]["t"] - 1
     chunks = [{"t": 0.1, "data": f"event: endpoint\r\ndata: {POST_TO}\r\n\r\n"}]
@@ -39,11 +52,11 @@ def old_transport(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
             continue
         head = {"method": "POST", "url": ORIGIN + POST_TO, "headers": [["Content-Type", "application/json"]]}
         answer = {
-            "status": 202,
+            "status": status,
             "reason": "",
             "t": t,
-            "headers": [],
-            "chunks": [{"t": t, "data": "Accepted"}],
+            "headers": [["Content-Type", kind]] if kind else [],
+            "chunks": [{"t": t, "data": words}] if words else [],
         }
         rows.append({"t": t, "flow": number, "conn": number, "request": {**head, "body": line["line"]},
                      "t_req_end": t, "response": answer, "t_end": t, "closed_by": "server"})  # fmt: skip
@@ -103,6 +116,39 @@ def test_a_session_is_judged_over_the_old_transport_as_over_stdio(case: Case, tm
     (found, occasions), (found_old, occasions_old) = said(pipe), said(old)
     assert found_old == found
     assert occasions <= occasions_old
+
+
+@pytest.mark.parametrize("acknowledged", ACKNOWLEDGED, ids=str)
+@pytest.mark.parametrize("version", ["2024-11-05", "2025-11-25"])
+def test_nothing_is_asked_of_what_acknowledges_a_post(
+    version: str, acknowledged: tuple[int, str, str], tmp_path: Path
+) -> None:
+    """Whatever revision is agreed on: the answer comes on the other stream, and this body is nobody's."""
+    hands = {"protocolVersion": version, "capabilities": {}}
+    spoken: list[tuple[str, dict[str, Any]]] = [
+        (
+            "c2s",
+            {
+                "id": 1,
+                "method": "initialize",
+                "params": {**hands, "clientInfo": {"name": "c", "version": "1"}},
+            },
+        ),
+        ("s2c", {"id": 1, "result": {**hands, "serverInfo": {"name": "s", "version": "1"}}}),
+        ("c2s", {"method": "notifications/initialized"}),
+        ("c2s", {"id": 2, "method": "ping"}),
+        ("s2c", {"id": 2, "result": {}}),
+    ]
+    lines = [
+        {"t": 2.0 + number / 10, "dir": dir, "line": json.dumps({"jsonrpc": "2.0", **what})}
+        for number, (dir, what) in enumerate(spoken)
+    ]
+    path = tmp_path / "old.jsonl"
+    path.write_text(
+        "".join(json.dumps(row) + "\n" for row in old_transport(lines, acknowledged)), encoding="utf-8"
+    )
+    found, _ = said(path)
+    assert not found
 
 
 def test_nothing_is_said_of_answers_where_the_requests_went_past_the_recorder(tmp_path: Path) -> None:
