@@ -28,6 +28,20 @@ def capture_dir(given: str | None) -> str:
     return path
 
 
+def fresh_dir(given: str | None, what: str) -> str:
+    """The same for traffic that we make ourselves (`what`: "drive", "probe"): where no folder is named, one of its own
+    for each run, so that it is not mixed with what others recorded that day."""
+    if given or os.environ.get("MRTRSCOPE_CAPTURE"):
+        return capture_dir(given)
+    wanted = os.path.join(os.path.abspath(captures_home()), f"{time.strftime('%Y-%m-%dT%H%M%S')}-{what}")
+    path, n = wanted, 1
+    while os.path.lexists(path):
+        n += 1
+        path = f"{wanted}-{n}"
+    say(f"mrtrscope: recording to {path}")
+    return path
+
+
 def say(text: str) -> None:
     """One line on stderr, whatever state stderr is in."""
     try:

@@ -107,7 +107,7 @@ def server(
     except ValueError as error:
         raise click.UsageError(str(error)) from error
     credentials = credentials_go(recording, where, headers)
-    with recorder(into, where) as journal, progress(sys.stderr, MAY) as made:
+    with recorder(into, where, "probe") as journal, progress(sys.stderr, MAY) as made:
         prober = Prober(
             recording, where, journal=journal, headers=headers, as_headers=other, wait=wait, answers=from_where,
             credentials=credentials, timeout=timeout, progress=made,

@@ -52,7 +52,11 @@ BROKEN, KEPT, UNSURE = "broken", "kept", "cannot tell"
 @click.option("--timeout", type=Amount(min=0.1), default=30.0, show_default=True,
               help="Seconds that the client gets for each way.")  # fmt: skip
 @click.option(
-    "--capture", "into", type=click.Path(path_type=Path), metavar="DIR", help="Where the traffic is recorded."
+    "--capture",
+    "into",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Where the traffic is recorded; default: a folder of its own.",
 )
 @format_option("text", "json")
 def client(
@@ -66,12 +70,12 @@ def client(
     its cache tried, it should read probe://a and then probe://b.
     """
     from mrtrscope.replay.ways import HTTP, WAYS
-    from mrtrscope.where import capture_dir
+    from mrtrscope.where import fresh_dir
 
     if bool(command) == bool(listen):
         raise click.UsageError("say which client: its command behind --, or --listen HOST:PORT")
     todo = chosen_names([*only, *names], WAYS, "way") or list(WAYS)
-    folder = Path(capture_dir(str(into) if into else None))
+    folder = Path(fresh_dir(str(into) if into else None, "probe"))
     if listen:
         todo = [name for name in todo if HTTP in WAYS[name].transports]
         rows = asyncio.run(_wait_for_clients(todo, tool, folder, listen))

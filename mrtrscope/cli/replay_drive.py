@@ -68,7 +68,7 @@ def drive(
         from_where = Answers.read(answers, _person if ask else None)
     except ValueError as error:
         raise click.UsageError(str(error)) from error
-    with recorder(into, server) as journal:
+    with recorder(into, server, "drive") as journal:
         driver = Driver(
             recording, server, journal=journal, headers=headers, only=only, edits=changes, answers=from_where,
             ignore=ignore, speed=speed, credentials=credentials_go(recording, server, headers), timeout=timeout,
@@ -99,17 +99,17 @@ def _print(driven: list[Driven], form: str, capture: Path) -> int:
 
 
 class recorder:
-    """The journal of what is sent and received, in the capture folder that was named, else the usual one."""
+    """The journal of what is sent and received, in the capture folder that was named, else one of its own."""
 
-    def __init__(self, into: Path | None, server: str | list[str]) -> None:
-        self._into = into
+    def __init__(self, into: Path | None, server: str | list[str], what: str) -> None:
+        self._into, self._what = into, what
         self._name = server if isinstance(server, str) else called(server)
 
     def __enter__(self) -> Any:
         from mrtrscope.recorder import Journal
-        from mrtrscope.where import capture_dir
+        from mrtrscope.where import fresh_dir
 
-        folder = capture_dir(str(self._into) if self._into else None)
+        folder = fresh_dir(str(self._into) if self._into else None, self._what)
         try:
             self._journal = Journal.create(folder, "replay", self._name.partition("?")[0])
         except OSError as error:

@@ -30,7 +30,7 @@ def target_options[F: Callable[..., Any]](function: F) -> F:
         click.option("--timeout", type=Amount(min=0.01), default=60.0, show_default=True,
                      help="Seconds that one answer may take."),
         click.option("--capture", "into", type=click.Path(path_type=Path), metavar="DIR",
-                     help="Where this traffic is recorded."),
+                     help="Where this traffic is recorded; default: a folder of its own."),
         click.option("--dry-run", is_flag=True, help="Say what would be sent, and send nothing."),
     ):  # fmt: skip
         function = option(function)

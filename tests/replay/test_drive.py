@@ -262,3 +262,26 @@ def test_a_capture_of_several_servers_wants_one_named(tmp_path: Path) -> None:
     )
     got = drive(SAMPLES / "sample-demo", tmp_path, "--channel", "bakery", "--", *BAKERY)
     assert got.stdout.splitlines()[-1] == "13 of 13 operations passed."
+
+
+def test_each_run_without_a_folder_records_into_one_of_its_own(tmp_path: Path) -> None:
+    from tests.replay.world import FORM, YES, asks, call, capture, said
+
+    retry = call(2, "a", inputResponses={"q": YES}, requestState="s")
+    old = capture(tmp_path / "old", call(1, "a"), asks(1, "s", q=FORM), retry, said(2, "x"))
+    server = serve_command(old, tmp_path / "theirs", "--stdio", "--when-used-up", "repeat")
+    env = {"XDG_STATE_HOME": str(tmp_path / "state"), "MRTRSCOPE_CAPTURE": ""}
+    named = []
+    for verb in (("replay", "drive"), ("replay", "drive"), ("probe", "server")):
+        done = mrtrscope(*verb, old, "--timeout", "20", "--", *server, **env)
+        (line,) = [line for line in done.stderr.splitlines() if "recording to" in line]
+        named.append(Path(line.partition("recording to ")[2]))
+    assert len(set(named)) == 3
+    assert [path.name.partition("-drive")[2][:2] for path in named[:2]] in (["", ""], ["", "-2"])
+    assert "-probe" in named[2].name
+    for path in named:
+        assert path.parent == tmp_path / "state" / "mrtrscope" / "captures"
+        assert len(list((path / "journals").glob("*.mrj"))) == 1
+    mine = tmp_path / "mine"
+    mrtrscope("replay", "drive", old, "--", *server, **(env | {"MRTRSCOPE_CAPTURE": str(mine)}))
+    assert (mine / "journals").is_dir()
