@@ -17,7 +17,8 @@ from errno import EINPROGRESS
 from time import monotonic_ns
 
 from mrtrscope.frames import DATA, END, OPEN
-from mrtrscope.recorder import Journal, to_json
+from mrtrscope.parts import to_json
+from mrtrscope.recorder import Journal
 from mrtrscope.told import Notices
 from mrtrscope.where import say
 

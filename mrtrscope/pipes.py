@@ -31,7 +31,8 @@ from time import monotonic, monotonic_ns
 
 from mrtrscope.child import Child
 from mrtrscope.frames import DATA, END, EXIT, OPEN
-from mrtrscope.recorder import Journal, to_json
+from mrtrscope.parts import to_json
+from mrtrscope.recorder import Journal
 from mrtrscope.where import capture_dir, say
 
 TYPE_CHECKING = False  # as type checkers know it; `typing` takes longer to load than all the rest

@@ -9,20 +9,18 @@ Nothing that `append` meets can reach its caller: a full disk, a closed file, a 
 in the file as a gap on their lane as soon as writing works again. A record is written whole or taken back,
 so that a full disk tears no hole into the file. A disk that blocks holds the traffic, as a pipe would.
 
-At 1 GiB a journal goes on in another file, ``….2.mrj``. The parts are one journal: `of` names the first of
-them, `base` counts the bytes before this part, and readers go on counting, so that keys, lanes and numbers
-run through.
+Which file that is, and when another is begun, is the business of `parts`.
 
 Standard library only, and only what starts fast: processes that carry traffic import this.
 """
 
-import fcntl
 import os
 import time
 from _thread import allocate_lock
-from errno import EBADF, EEXIST, ENOSPC
+from errno import EBADF
 
 from mrtrscope.frames import GAP
+from mrtrscope.parts import Parts, make_private, to_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,28 +29,8 @@ MAX_RECORD = 1 << 26  # more bytes than this in one append become several record
 ROTATE = 1 << 30
 _SMALL = 1 << 14  # up to here one buffer is cheaper than a vector of three
 _LOOK = 1_000_000_000  # nanoseconds of traffic between two looks after the file
-_ADDING = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
 
 _SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
-
-
-def to_json(value: object) -> str:
-    """JSON text in ASCII of plain values; the `json` module would import `re`, too slow for a start."""
-    if value is None or isinstance(value, bool):
-        return {None: "null", True: "true", False: "false"}[value]
-    if isinstance(value, int):
-        return str(value)
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{to_json(str(k))}: {to_json(v)}" for k, v in value.items()) + "}"
-    return (
-        '"' + "".join(c if " " <= c <= "~" and c not in '"\\' else _escape(ord(c)) for c in str(value)) + '"'
-    )
-
-
-def _escape(code: int) -> str:
-    if code < 0x10000:
-        return f"\\u{code:04x}"
-    return f"\\u{0xD7C0 + (code >> 10):04x}\\u{0xDC00 + (code & 0x3FF):04x}"
 
 
 def boot_id() -> str:
@@ -85,7 +63,6 @@ def safe_name(channel: str) -> str:
 class Journal:
     """Writes one journal. Safe to use from several threads; `append` never raises.
 
-    path          the file being written
     lost_bytes, lost_frames   what could not be kept since the start        why   what hindered it last
     told          is told the folder, and why nothing is kept at present; "" when that is over
     """
@@ -93,30 +70,19 @@ class Journal:
     def __init__(
         self, folder: str, stem: str, header: dict[str, object], *, rotate: int, max_size: int | None
     ) -> None:
-        self.path = ""
         self.lost_bytes = 0
         self.lost_frames = 0
         self.told: Callable[[str, str], None] | None = None
         self._folder = folder
-        self._stem = stem
-        self._header = header
         self._mono = int(str(header["mono"]))
         self._look = self._mono + _LOOK
-        self._rotate = rotate
         self._max = max_size
         self._lock = allocate_lock()
-        self._fd = -1
-        self._part = 0
-        self._base = 0  # bytes in the parts before this one
-        self._number = 0  # records in all parts
-        self._size = 0
-        self._until = 0  # size at which the quick way ends
-        self._floor = 0  # no rotation below this size
         self._gaps: dict[str, list[int]] = {}
         self.why = ""
         self._stopped = False
         self._closed = False
-        self._open_part()
+        self._file = Parts(folder, stem, header, rotate, max_size)
 
     @classmethod
     def create(
@@ -134,8 +100,8 @@ class Journal:
         `max_size` is in bytes, over all parts; when it is reached recording stops with a gap.
         """
         folder = os.path.join(capture_dir, "journals")
-        _make_private(capture_dir)
-        _make_private(folder)
+        make_private(capture_dir)
+        make_private(folder)
         mono, wall, pid = time.monotonic_ns(), time.time_ns(), os.getpid()
         now = time.gmtime(wall // 1_000_000_000)
         start = f"{time.strftime('%Y%m%dT%H%M%S', now)}.{wall // 1_000_000 % 1000:03d}Z"
@@ -154,16 +120,17 @@ class Journal:
             with self._lock:
                 if t_ns > self._look:
                     self._look_after(t_ns)
-                if self._size + total < self._until:
+                file = self._file
+                if file.size + total < file.until:
                     if size < _SMALL:
-                        done = os.write(self._fd, b"%b%b\n" % (head, data))
+                        done = os.write(file.fd, b"%b%b\n" % (head, data))
                     else:
-                        done = os.writev(self._fd, (head, data, b"\n"))
+                        done = os.writev(file.fd, (head, data, b"\n"))
                     if done == total:
-                        self._size += total
-                        self._number += 1
+                        file.size += total
+                        file.number += 1
                         return
-                    self._take_back()
+                    file.take_back()
                     self._lose(lane, size, "disk full")
                 else:
                     self._append_slowly(lane, kind, t if t > 0 else 0, data)
@@ -184,12 +151,13 @@ class Journal:
             with self._lock:
                 if t_ns > self._look:
                     self._look_after(t_ns)
-                if self._size + len(blob) < self._until:
-                    if os.write(self._fd, blob) == len(blob):
-                        self._size += len(blob)
-                        self._number += len(records)
+                file = self._file
+                if file.size + len(blob) < file.until:
+                    if os.write(file.fd, blob) == len(blob):
+                        file.size += len(blob)
+                        file.number += len(records)
                         return
-                    self._take_back()
+                    file.take_back()
                     for lane, _, _, data in records:
                         self._lose(lane, len(data), "disk full")
                     return
@@ -209,38 +177,41 @@ class Journal:
             if self._closed:
                 return
             self._closed = True
-            self._until = 0
             try:
                 if self._gaps:
-                    self._write(self._gap_records((time.monotonic_ns() - self._mono) // 1000))
+                    self._file.write(self._gap_records((time.monotonic_ns() - self._mono) // 1000))
             except OSError:
                 pass
-            try:
-                os.close(self._fd)
-            except OSError:
-                pass
-            self._fd = -1
+            self._file.close()
 
     def _look_after(self, t_ns: int) -> None:
         """A file that somebody removes or cuts short takes what is written all the same."""
-        from mrtrscope.renewal import look_after
+        from mrtrscope.renewal import lost_of
 
         self._look = t_ns + _LOOK
-        look_after(self)
+        lost = None if self._stopped else lost_of(self._file)
+        if lost is not None:
+            self._lose("0z", *lost)
+            self._file.let_go()
 
     def _failed(self, lane: str, data: bytes, why: str, closed: bool) -> None:
         try:
             with self._lock:
                 if closed:
-                    self._fd = -1  # the number may soon be somebody else's: never write to it again
+                    self._file.fd = -1  # the number may soon be somebody else's: never write to it again
                 self._lose(lane, len(data), why)
         except Exception:
             self.lost_frames += 1
 
     @property
+    def path(self) -> str:
+        """The file being written."""
+        return self._file.path
+
+    @property
     def kept(self) -> int:
         """Bytes written so far, in all parts."""
-        return self._base + self._size
+        return self._file.base + self._file.size
 
     def _tell(self, why: str) -> None:
         try:
@@ -259,14 +230,15 @@ class Journal:
         gap[1] += frames
         if not self._stopped:
             self.why = why
-        self._until = 0  # the next append takes the slow way
+        self._file.until = 0  # the next append takes the slow way
 
     def _append_slowly(self, lane: str, kind: str, t: int, data: bytes) -> None:
         """Everything that is not the usual case; called with the lock held, raises OSError."""
         if self._closed or self._stopped:
             self._lose(lane, len(data), "closed")
             return
-        if self._fd < 0 and not self._reopen():
+        file = self._file
+        if file.fd < 0 and not file.reopen():
             self._lose(lane, len(data), self.why or "cannot write")
             return
         pieces = [data[i : i + MAX_RECORD] for i in range(0, len(data), MAX_RECORD)] or [data]
@@ -274,33 +246,18 @@ class Journal:
         for piece in pieces:
             chunks += (f"{lane} {kind} {t} {len(piece)}\n".encode(), piece, b"\n")
         total = sum(map(len, chunks))
-        if self._max is not None and self._base + self._size + total > self._max:
+        if file.exceeds(total):
             self._stop(t)
             self._lose(lane, len(data), "closed")
             return
-        if self._size + total > self._rotate and self._size > self._floor:
-            self._open_part()
-        self._write(chunks)
+        if file.is_full(total):
+            file.begin()
+        file.write(chunks)
         if self._gaps:
             self._tell("")
         self._gaps.clear()
-        self._number += len(chunks) // 3
-        self._set_until()
-
-    def _write(self, chunks: list[bytes]) -> None:
-        """One writev, whole or taken back."""
-        total = sum(map(len, chunks))
-        if os.writev(self._fd, chunks) != total:
-            self._take_back()
-            raise OSError(ENOSPC, "disk full")
-        self._size += total
-
-    def _take_back(self) -> None:
-        """A record that was written in part would swallow the next one."""
-        try:
-            os.ftruncate(self._fd, self._size)
-        except OSError:
-            self._size = os.fstat(self._fd).st_size  # readers find the next header behind the torn one
+        file.number += len(chunks) // 3
+        file.set_until()
 
     def _gap_records(self, t: int) -> list[bytes]:
         chunks = []
@@ -315,85 +272,4 @@ class Journal:
         self.why = f"recording stopped at --max-size {self._max}"
         body = to_json({"bytes": 0, "frames": 0, "why": self.why}).encode()
         self._tell(self.why)
-        self._write([f"0z {GAP} {t} {len(body)}\n".encode(), body, b"\n"])
-
-    def _set_until(self) -> None:
-        limit = self._rotate if self._max is None else min(self._rotate, self._max - self._base)
-        self._until = max(limit, 0)
-
-    def _open_part(self) -> None:
-        """Begin the next file of this journal; where that fails the old one stays in use."""
-        part, base = self._part + 1, self._base + self._size
-        header = self._header
-        if part > 1:
-            more = {"part": part, "of": self._stem + ".mrj", "base": base, "number": self._number}
-            header = {**header, **more, "previous": os.path.basename(self.path)}
-        line = to_json(header).encode() + b"\n"
-        try:
-            path, fd = self._create(part)
-        except OSError:
-            if part == 1:
-                raise
-            self._floor = self._size + (1 << 26)  # try again later
-            self._rotate = max(self._rotate, self._floor)
-            return
-        if self._fd >= 0:
-            os.close(self._fd)
-        self._fd, self.path, self._part, self._base, self._size = fd, path, part, base, 0
-        self._write([line])
-        self._floor = self._size
-        self._set_until()
-
-    def _create(self, part: int) -> tuple[str, int]:
-        for again in range(100):
-            if again and part == 1:
-                self._stem += "x"
-            path = os.path.join(self._folder, self._stem + (".mrj" if part == 1 else f".{part}.mrj"))
-            try:
-                return path, _out_of_the_way(os.open(path, _ADDING | os.O_CREAT | os.O_EXCL, 0o600))
-            except FileExistsError:
-                if part > 1:
-                    raise
-        raise FileExistsError(EEXIST, "no free name", self._folder)
-
-    def _reopen(self) -> bool:
-        """Open the file again after it was closed under us; another where it was let go of."""
-        try:
-            if not self._part:
-                _make_private(self._folder)
-                self._open_part()
-                return True
-            self._fd = _out_of_the_way(os.open(self.path, _ADDING))
-            self._size = os.fstat(self._fd).st_size
-        except OSError:
-            return False
-        return True
-
-
-def _out_of_the_way(fd: int) -> int:
-    """The same file under a high number.
-
-    Low numbers are given out again at once: were the file closed under us, the next socket would get its
-    number, and the records would go to a peer.
-    """
-    for high in (900, 200):  # the limit may be 256
-        try:
-            moved = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, high)
-        except OSError:
-            continue
-        os.close(fd)
-        return moved
-    return fd
-
-
-def _make_private(folder: str) -> None:
-    """Make a folder that only its owner can read; one that exists stays as it is."""
-    if os.path.isdir(folder):
-        return
-    parent = os.path.dirname(folder)
-    if parent and parent != folder:
-        _make_private(parent)
-    try:
-        os.mkdir(folder, 0o700)
-    except FileExistsError:
-        pass  # somebody else was quicker, or it is no folder, which the next call says better
+        self._file.write([f"0z {GAP} {t} {len(body)}\n".encode(), body, b"\n"])

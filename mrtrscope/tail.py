@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from mrtrscope.frames import GAP, Frame
 from mrtrscope.journal import Damage, Header, Reader
-from mrtrscope.recorder import to_json
+from mrtrscope.parts import to_json
 
 WATERMARK = 250_000  # microseconds
 FOREVER = 1 << 62

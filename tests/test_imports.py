@@ -49,7 +49,7 @@ DIRECTLY: dict[str, tuple[str, ...]] = {
 PIECES = {
     "timeline": "journal", "tail": "journal", "marks": "journal", "tap_records": "tap", "tap_stdio": "tap",
     "child": "wrap", "called": "wrap", "pipes": "wrap", "via": "wrap", "analyser": "analyse", "connections": "relay",
-    "told": "where", "renewal": "recorder", "darwin": "recorder",
+    "told": "where", "renewal": "recorder", "parts": "recorder", "darwin": "recorder",
 }  # fmt: skip
 """Modules that are one part with another, and may import it and be imported by it."""
 

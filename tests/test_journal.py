@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 
 from mrtrscope.frames import KINDS, Frame
 from mrtrscope.journal import Damage, NotAJournal, Reader, is_journal, read_header, read_journal
-from mrtrscope.recorder import Journal, safe_name, to_json
+from mrtrscope.parts import to_json
+from mrtrscope.recorder import Journal, safe_name
 from mrtrscope.told import Notices
 
 LANES = st.sampled_from(["0i", "0o", "0e", "12c", "12s", "4000000000q"])
@@ -345,7 +346,7 @@ def test_what_is_lost_at_the_end_is_written_down_when_it_is_closed(tmp_path: Pat
 def test_a_file_closed_under_it_is_opened_again(tmp_path: Path) -> None:
     journal = Journal.create(str(tmp_path), "wrap", "x")
     journal.append("0i", "data", journal._mono, b"before")
-    os.close(journal._fd)
+    os.close(journal._file.fd)
     for n in range(3):
         journal.append("0i", "data", journal._mono, b"%d" % n)
     journal.close()
@@ -356,7 +357,7 @@ def test_a_file_closed_under_it_is_opened_again(tmp_path: Path) -> None:
 
 def test_a_file_closed_under_it_and_gone_costs_the_recording_alone(tmp_path: Path) -> None:
     journal = Journal.create(str(tmp_path), "wrap", "x")
-    os.close(journal._fd)
+    os.close(journal._file.fd)
     os.unlink(journal.path)
     for _ in range(5):
         journal.append("0i", "data", journal._mono, b"lost")

@@ -57,7 +57,7 @@ def test_what_is_loaded_when_the_first_byte_is_passed_on(tmp_path: Path) -> None
     modules = set(done.stderr.decode().split())
     assert "mrtrscope.pipes" in modules
     ours = {name for name in modules if name.partition(".")[0] == "mrtrscope"}
-    names = ("__main__", "called", "child", "frames", "pipes", "recorder", "where", "wrap")
+    names = ("__main__", "called", "child", "frames", "parts", "pipes", "recorder", "where", "wrap")
     assert ours == {"mrtrscope", *(f"mrtrscope.{name}" for name in names)}
     assert modules & SLOW - loaded() == set()
     assert len(modules - loaded() - ours) < 12

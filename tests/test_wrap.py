@@ -250,7 +250,7 @@ from mrtrscope import pipes, wrap
 ours = pipes.open_journal
 def closed(*given):
     journal = ours(*given)
-    os.close(journal._fd)
+    os.close(journal._file.fd)
     {more}
     return journal
 pipes.open_journal = closed
