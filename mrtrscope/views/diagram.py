@@ -75,12 +75,13 @@ def render(scene: Scene, format: Format, options: Options | None = None) -> Iter
     from mrtrscope.views.draw import draw
     from mrtrscope.views.layout import PAGE_HEIGHT
 
+    engine = options.engine
     if format == "png":
-        from mrtrscope.views.writers.png import plain
+        from mrtrscope.views.writers.png import prepared
 
-        scene = plain(scene)
+        scene, engine = prepared(scene, engine)
     for page in draw(scene, width=options.width, page_height=options.page_height or PAGE_HEIGHT):
-        yield _page(page, format, options)
+        yield _page(page, format, options, engine)
 
 
 def _written(scene: Scene, format: Format, options: Options) -> str:
@@ -125,15 +126,16 @@ def session(
         return
     if format not in ("svg", "png", "dot"):
         raise ValueError(f"no session in {format}")
+    engine = options.engine
     if format == "png":
-        from mrtrscope.views.writers.png import plain
+        from mrtrscope.views.writers.png import prepared
 
-        made = plain(made)
+        made, engine = prepared(made, engine)
     for page in lanes.pages(made, options.width):
-        yield _page(page, format, options)
+        yield _page(page, format, options, engine)
 
 
-def _page(page: Page, format: Format, options: Options) -> bytes:
+def _page(page: Page, format: Format, options: Options, engine: str) -> bytes:
     options.drawn = max(options.drawn, page.width)
     if format == "svg":
         from mrtrscope.views.writers import svg
@@ -145,4 +147,4 @@ def _page(page: Page, format: Format, options: Options) -> bytes:
         return dot.write(page, options.theme, links=options.links).encode("utf-8")
     from mrtrscope.views.writers import png
 
-    return png.write(page, options.theme, engine=options.engine)
+    return png.write(page, options.theme, engine=engine)

@@ -20,7 +20,7 @@ from mrtrscope.views.escape import visible
 from mrtrscope.views.metrics import cells
 from mrtrscope.views.shapes import Page
 from mrtrscope.views.theme import THEMES, css
-from mrtrscope.views.writers import dot, plantuml, png, svg, text
+from mrtrscope.views.writers import dot, fonts, plantuml, png, svg, text
 from tests.conftest import ROOT, SHARED
 from tests.views import browser, nasty, scenes, traffic
 from tests.views.test_build import GOLDEN, golden
@@ -230,11 +230,32 @@ def test_letters_that_no_bundled_font_has_are_spelled() -> None:
     assert png.spelled("שלום") == "U+05E9 U+05DC U+05D5 U+05DD"
     assert png.spelled("👩\u200d👩") == "U+1F469 U+1F469"
     assert png.spelled("e\u0301") == "e\u0301"
+    assert png.spelled("日本は שלום", {"日", "本", "は"}) == "日本は U+05E9 U+05DC U+05D5 U+05DD"
+    assert png.spelled("日本ש", {"日", "本"}) == "日本 U+05E9"
     scene = png.plain(build(scenes.scripts()))
     assert (
         scene.rows[0].label
         == "tools/call U+90E8 U+7F72 U+5230 U+751F U+4EA7 U+73AF U+5883 U+0646 U+0634 U+0631  id 1"
     )
+
+
+def test_letters_of_east_asia_are_drawn_where_the_system_has_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    scene = build(scenes.scripts())
+    here, engine = png.prepared(scene, "auto")
+    if engine == "dot":  # a real one, with fonts
+        assert here.rows[0].label == "tools/call 部署到生产环境 U+0646 U+0634 U+0631  id 1"
+        assert size(png.write(draw(here)[0], engine=engine))[0] > 1000
+    assert png.prepared(scene, "graphviz-pure") == (png.plain(scene), "graphviz-pure")
+    latin = build(scenes.ALL["asks-once"]())
+    assert png.prepared(latin, "auto") == (latin, "auto")
+    monkeypatch.setenv("PATH", "")
+    fonts.installed.cache_clear()
+    assert not fonts.installed(frozenset("部署"))
+    assert png.prepared(scene, "auto") == (png.plain(scene), "auto")
+
+
+def test_letters_whose_width_is_known_are_those_of_east_asia() -> None:
+    assert fonts.wide("aé部署한국어か。نشر👩 １") == set("部署한국어か。")
 
 
 def test_a_missing_engine_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,6 +28,13 @@ _SANS, _MONO = (
     "Arimo,Liberation Sans,Nimbus Sans,Arial,Helvetica",
     "Cousine,Liberation Mono,Nimbus Mono PS,Courier New,Courier",
 )
+AS_WIDE = (
+    "Arimo",
+    "Liberation Sans",
+    "Nimbus Sans",
+    "Arial",
+    "Helvetica",
+)  # the single ones
 FAMILIES: Fonts = {
     (False, False): _SANS,
     (False, True): f"{_SANS} Bold",

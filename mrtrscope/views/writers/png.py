@@ -3,7 +3,8 @@
 Every position is given, so engines differ in glyphs only; but how wide a glyph is depends on the fonts a system has: a
 `dot` that finds none of Arial's width lets labels run into each other. So the engine that looks the same everywhere
 comes first. What its fonts do not have is spelled `U+65E5` before anything is laid out: it takes the room it needs, and
-no box ever stands for a letter.
+no box ever stands for a letter. Letters of East Asia are drawn where `dot` is here and the system's fonts have them
+(`fonts`).
 
 (resvg would draw the SVG itself, but brings no fonts: the picture would be another on every machine, or we would have
 to carry fonts along; and DOT is written anyway.)
@@ -16,10 +17,14 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
+from collections.abc import Set as AbstractSet
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
 from mrtrscope.views.shapes import Page
+from mrtrscope.views.writers import dot, fonts
 
 ENGINES: Final = ("auto", "dot", "graphviz-pure")
 SCALE = 144  # dots to the inch; 72 would be one for each pixel of the SVG
@@ -40,37 +45,57 @@ class NoEngine(Exception):
     """There is nothing to draw PNG with; the text says what to do."""
 
 
-def spelled(text: str) -> str:
-    """The text with what the fonts lack spelled out: "日本" is "U+65E5 U+672C"."""
+def spelled(text: str, known: AbstractSet[str] = frozenset()) -> str:
+    """The text with what the fonts lack spelled out: "日本" is "U+65E5 U+672C". `known`: letters that they have too."""
     if text.isascii():
         return text
     out, at = [], 0
     for match in _COVERED.finditer(text):
-        out += [_names(text[at : match.start()]), match[0]]
+        out += [_names(text[at : match.start()], known), match[0]]
         at = match.end()
-    out.append(_names(text[at:]))
+    out.append(_names(text[at:], known))
     return "".join(out)
 
 
-def _names(text: str) -> str:
+def _names(text: str, known: AbstractSet[str]) -> str:
+    if known:
+        runs = groupby(text, known.__contains__)
+        return " ".join("".join(run) if has else _names("".join(run), frozenset()) for has, run in runs)
     parts = [char if char == "\n" else f"U+{ord(char):04X}" for char in text.translate(_SILENT)]
     return re.sub(r" ?\n ?", "\n", " ".join(parts))
 
 
-def plain[T](scene: T) -> T:
+def plain[T](scene: T, known: AbstractSet[str] = frozenset()) -> T:
     """The scene with every text spelled."""
-    found: T = _plain(scene)
+    found: T = _mapped(scene, lambda text: spelled(text, known))
     return found
 
 
-def _plain(value: Any) -> Any:
+def prepared[T](scene: T, engine: str) -> tuple[T, str]:
+    """The scene as it is to be laid out, and the engine that has the fonts for it."""
+    lacking: set[str] = set()
+
+    def look(text: str) -> str:
+        if not text.isascii():
+            lacking.update(fonts.wide(text))
+        return text
+
+    _mapped(scene, look)
+    if lacking and engine != "graphviz-pure" and shutil.which("dot") is not None:
+        as_wide = fonts.as_reckoned(dot.FAMILIES[False, False], dot.AS_WIDE)
+        if as_wide and fonts.installed(frozenset(lacking)):
+            return plain(scene, lacking), "dot"
+    return plain(scene), engine
+
+
+def _mapped(value: Any, change: Callable[[str], str]) -> Any:
     if isinstance(value, str):
-        return spelled(value)
+        return change(value)
     if isinstance(value, list):
-        return [_plain(v) for v in value]
+        return [_mapped(v, change) for v in value]
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return dataclasses.replace(
-            value, **{f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+            value, **{f.name: _mapped(getattr(value, f.name), change) for f in dataclasses.fields(value)}
         )
     return value
 
@@ -93,8 +118,6 @@ def program(engine: str = "auto") -> str:
 def write(page: Page, theme: str = "light", *, engine: str = "auto") -> bytes:
     """The picture as PNG."""
     from graphviz.backend.dot_command import command
-
-    from mrtrscope.views.writers import dot
 
     path = program(engine)
     made: list[Any] = command("neato", "png", neato_no_op=2)
