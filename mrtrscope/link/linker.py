@@ -19,7 +19,6 @@ from mrtrscope.link.memory import Memory
 from mrtrscope.link.nested import Nested
 from mrtrscope.link.operations import Operations
 from mrtrscope.link.pairing import ASKED, CANCEL, CUT, ERROR, INPUT_REQUIRED, NEXT, RESULT, WAITING, Pending
-from mrtrscope.link.processes import LISTEN
 from mrtrscope.link.progress import follow
 from mrtrscope.link.remarks import remark, undeclared
 from mrtrscope.link.retries import Retries
@@ -316,8 +315,8 @@ class Linker:
     def _cancelled(self, message: Message, scope: str) -> None:
         """notifications/cancelled names a request of its own sender; a server's may also name a subscription."""
         exchange = notices.named(self.pending, scope, message, self._of_stream(message))
-        if exchange is not None and exchange.dir != message.dir and exchange.method != LISTEN:
-            self._attach(message, NOTIFICATION_ROLE, exchange)  # not for the server to cancel
+        if exchange is not None and not notices.cancels(message, exchange):
+            self._attach(message, NOTIFICATION_ROLE, exchange)
             return
         if exchange is None:
             named = id_text(message.params.get("requestId"))

@@ -47,14 +47,25 @@ def named(pending: Pending, scope: str, message: Message, on: Exchange | None) -
     """The open request that notifications/cancelled names.
 
     It is one of its own sender, or, where a server ends a subscription, a modern one of the client (of whatever method;
-    over HTTP that of its stream, `on`).
+    over HTTP that of its stream, `on`). Clients that share an HTTP channel without sessions count alike: of their open
+    requests with this id none is chosen.
     """
     id = id_text(message.params.get("requestId"))
     found = pending.waiting(scope, message.dir, id)
+    if message.http is not None and pending.several(scope, message.dir, id):
+        found = None
     if found is not None or message.dir == "c2s":
         return found
     found = on if message.http is not None else pending.waiting(scope, "c2s", id)
     return found if found is not None and found.era == MODERN and found.request.id_text == id else None
+
+
+def cancels(message: Message, exchange: Exchange) -> bool:
+    """Whether notifications/cancelled ends the request that it names: a server can end nothing but a subscription, and
+    over the HTTP of this revision a client cancels by closing the stream; what it posts has no force."""
+    if exchange.dir != message.dir:
+        return exchange.method == LISTEN
+    return message.http is None or message.dir != "c2s" or exchange.era != MODERN
 
 
 def may_be_missing(message: Message, gapped: Mapping[str, bool]) -> bool:

@@ -119,6 +119,10 @@ class Pending:
         found = self.by_id.get(scope + dir, {}).get(id_text or "")
         return found[0] if found else None
 
+    def several(self, scope: str, dir: str, id_text: str | None) -> bool:
+        """Whether more than one request with this id waits in this direction."""
+        return len(self.by_id.get(scope + dir, {}).get(id_text or "", ())) > 1
+
     def posted(self, http_key: str, id_text: str | None) -> tuple[Exchange | None, Exchange | None]:
         """The request with this id on an HTTP exchange: (still without answer, already answered)."""
         done = None

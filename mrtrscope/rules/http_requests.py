@@ -97,7 +97,7 @@ def body_in_other_clothes(message: Message, ctx: Context) -> Iterator[Finding]:
 @rule("http/cancelled-notification-posted", level=SHOULD_NOT, fault=CLIENT, on=NOTIFICATION, dirs=("c2s",),
       eras=ANY_ERA, methods=("notifications/cancelled",), source=SENDING)  # fmt: skip
 def cancels_by_post(message: Message, ctx: Context) -> Iterator[Finding]:
-    """The client posts notifications/cancelled instead of closing the response stream.
+    """The client posts notifications/cancelled, where closing the response stream is the cancellation.
 
     Why it matters: the server of this revision acts on the closed stream, and need not know which request is meant.
     Cannot tell: whether a request of the older era is meant, unless the version header or the named request shows it.
@@ -110,7 +110,7 @@ def cancels_by_post(message: Message, ctx: Context) -> Iterator[Finding]:
     ctx.tested()
     if is_modern(declared) or (named and exchange is not None and exchange.peer is message.peer):
         also = [exchange.request] if exchange is not None and named else []
-        yield ctx.finding(message, saw=message.method, expected="the response stream is closed", also=also)
+        yield ctx.finding(message, saw=message.method, expected="the stream is closed", also=also)
 
 
 @rule("http/session-id-not-sent", level=SHOULD_NOT, fault=CLIENT, on=ODD_HEAD, dirs=("c2s",), exercised=REQUEST,
