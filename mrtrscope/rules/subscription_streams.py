@@ -12,6 +12,8 @@ from mrtrscope.link.subscriptions import (
     BY_CLIENT,
     BY_SERVER,
     CANCELLED,
+    ERROR,
+    OPEN,
     RESULT,
     SETTLES,
     SUBSCRIPTION,
@@ -155,8 +157,11 @@ def tells_whoever_did_not_ask(message: Message, ctx: Context) -> Iterator[Findin
     wanted = TYPES[message.method or ""]
     if any(wanted in one.wanted.types for one in open_ones(ctx.channel, message)):
         return
-    if any(one.end and message.t - one.end_t <= GRACE for one in known.values()):
-        return
+    if any(
+        one.end not in (OPEN, ERROR) and wanted in one.wanted.types and message.t - one.end_t <= GRACE
+        for one in known.values()
+    ):
+        return  # it may have been under way; what the server refused excuses nothing
     yield ctx.finding(message, saw=message.method, expected=f"{LISTEN} with {wanted}")
 
 
