@@ -14,6 +14,9 @@ from mrtrscope.link.memory import Memory, digest
 
 SPACE = "client"
 AT_HAND = 1024
+MANY_AT_HAND = (
+    16_384  # signed keys that stand beside others: they are read again with each one that joins them
+)
 _Parts = tuple[str, bytes, str, str, bytes]
 
 
@@ -35,6 +38,7 @@ class Clients:
         self._memory = memory
         self._names: dict[_Parts, str] = {}
         self._known: dict[str, Client] = {}
+        self._read: dict[str, Signed] = {}
 
     def signed(self, ask: Ask) -> str:
         """The text that stands for a result in a file."""
@@ -50,6 +54,18 @@ class Clients:
         words = ask.chain.asked
         asks = digest(*[f"{key}\n{words.get(key)}" for key in sorted(ask.questions)]).hex()[:16]
         return f"{ask.key}\n{asks}\n{name}"
+
+    def read_all(self, texts: list[str]) -> list[Signed]:
+        """What `signed` wrote, of many."""
+        if len(texts) == 1:
+            return [self.read(texts[0])]
+        found = [*map(self._read.get, texts)]
+        signed = [one or self.read(text) for one, text in zip(found, texts, strict=True)]
+        if None in found:
+            if len(self._read) + len(texts) > MANY_AT_HAND:
+                self._read.clear()
+            self._read.update(zip(texts, signed, strict=True))
+        return signed
 
     def read(self, text: str) -> Signed:
         """What `signed` wrote."""

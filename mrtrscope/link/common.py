@@ -53,8 +53,7 @@ def never_issued(asks: Sequence[Ask | Signed]) -> tuple[Difference, ...]:
 
 
 def _signed_alike(asks: Sequence[Ask | Signed]) -> bool:
-    first = asks[0]
-    return type(first) is Signed and all(type(ask) is Signed and ask.asks == first.asks for ask in asks)
+    return len({ask.asks if type(ask) is Signed else None for ask in asks}) == 1 and type(asks[0]) is Signed
 
 
 def _whole(ask: Ask | Signed, read: Callable[[str], Ask | None]) -> Ask | None:

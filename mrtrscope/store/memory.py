@@ -10,11 +10,15 @@ order, so that each page is touched once.
 
 from __future__ import annotations
 
+from collections import OrderedDict
+
 from sqlite_utils import Database
 
 from mrtrscope.store.names import Names
 
 CACHED = 8_000  # values kept for reading
+LAST = 256  # values of one key that are kept for reading, at least: nobody asks for more
+MANY, KEYS = 16, 256  # with so many values a key is kept for reading, and how many such keys
 MARKS = 1 << 20  # bytes for each space of many values
 
 _ADD_FIRST = "insert into many values (?, ?, ?, ?)"
@@ -32,6 +36,22 @@ _SET = (
 _GET = "select v.id, v.value from one k join remembered v on v.id = k.id where k.space = ? and k.key = ?"
 
 
+class _Values:
+    """The last values of a key, and how many it has."""
+
+    __slots__ = ("last", "total")
+
+    def __init__(self, last: list[str], total: int) -> None:
+        self.last = last
+        self.total = total
+
+    def add(self, value: str) -> None:
+        self.total += 1
+        self.last.append(value)
+        if len(self.last) >= 2 * LAST:
+            del self.last[:-LAST]
+
+
 class SqliteMemory:
     """Remembers in the tables `many` (all values of a key), `one` (the last) and `remembered` (the values)."""
 
@@ -47,6 +67,9 @@ class SqliteMemory:
         self._added: dict[str, dict[bytes, list[str]]] = {}
         self._set: dict[str, dict[bytes, str]] = {}
         self._read: dict[str, dict[bytes, tuple[int, str] | None]] = {}  # id and value; None: there is none
+        self._held: OrderedDict[tuple[str, bytes], _Values] = (
+            OrderedDict()
+        )  # keys that were looked for lately
         self._cached = 0
         self._next = 0
         self._old: list[tuple[int]] = []  # ids of values that others took the place of
@@ -73,11 +96,18 @@ class SqliteMemory:
                 self._first.add((space, key))
         values.append(value)
         self.waiting += 1
+        held = self._held.get((space, key))
+        if held is not None:
+            held.add(value)
 
     def find(self, space: str, key: bytes, limit: int) -> tuple[list[str], int]:
         """The last `limit` values under the key in order of adding, and how many there are."""
         if self._ever is not None and not self._ever.may_hold(space, key):
             return [], 0
+        held = self._held.get((space, key))
+        if held is not None and limit <= LAST:
+            self._held.move_to_end((space, key))
+            return held.last[-limit:], held.total
         added = self._added.get(space)
         new = [] if added is None else added.get(key, [])
         if new and (space, key) in self._first:  # a retry mostly comes before its question was written
@@ -94,7 +124,12 @@ class SqliteMemory:
             if new
             else [_taken(row[1]) for row in reversed(rows)]
         )
-        return found[-limit:], int(rows[0][0]) + 1 + len(new)
+        total = int(rows[0][0]) + 1 + len(new)
+        if len(found) >= min(LAST, total) >= MANY:
+            self._held[space, key] = _Values(found[-LAST:], total)
+            if len(self._held) > KEYS:
+                self._held.popitem(last=False)
+        return found[-limit:], total
 
     def set(self, space: str, key: bytes, value: str) -> None:
         """Keep this value alone under the key."""

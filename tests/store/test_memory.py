@@ -49,6 +49,8 @@ def test_it_answers_as_a_dict_does(
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(memory, "MARKS", marks)  # with one, all keys look as if they had been added
+        for name, few in (("LAST", 3), ("MANY", 1), ("KEYS", 2)):  # what is kept for reading comes and goes
+            patch.setattr(memory, name, few)
         answers_as_a_dict(tmp_path_factory.mktemp("memory") / "scope.db", steps, limit)
 
 
