@@ -50,6 +50,20 @@ def test_what_is_at_hand_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(known._known) <= 2
 
 
+def test_many_are_read_as_each_of_them_and_what_is_at_hand_is_bounded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(clients, "MANY_AT_HAND", 4)
+    known = Clients(DictMemory())
+    texts = [known.signed(ask(f"j:{n}", Client(f"peer {n % 2}"))) for n in range(6)]
+    for some in ([], texts[:1], texts[:3], texts[:4], texts[2:6], texts):
+        found = known.read_all(some)
+        assert [(one.key, one.client.peer) for one in found] == [
+            (f"j:{texts.index(text)}", f"peer {texts.index(text) % 2}") for text in some
+        ]
+        assert len(known._read) <= max(4, len(some))
+
+
 @given(PARTS, PARTS)
 def test_parts_cannot_run_into_each_other(a: list[str], b: list[str]) -> None:
     assert (digest(*a) == digest(*b)) is (a == b)
