@@ -50,7 +50,7 @@ class Auth:
     def __init__(self, memory: Memory, sessions: Sessions) -> None:
         self._memory = memory
         self._sessions = sessions
-        self.discovery = Discovery(sessions)
+        self.discovery = Discovery(sessions, memory)
         self.grants = Grants(self.discovery, sessions)
         self.authorized: OrderedDict[str, str] = OrderedDict()
         self.known: OrderedDict[str, dict[str, Any]] = OrderedDict()

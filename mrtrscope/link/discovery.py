@@ -14,7 +14,7 @@ servers. The facts about one HTTP exchange stand in `http.facts["auth"]`, a dict
 
 `Channel.facts`: `unnamed`, the first 401 that names no document, until somebody looks for one; `probes`, [request,
 address] of requests for another document than the one that the challenge names, until that is asked for; `auth_era`,
-the era of what was challenged.
+the era of what was challenged; `auth_version`, the oldest revision of it that is an earlier one.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ from mrtrscope.link.challenges import (
     scopes,
     server_documents,
 )
-from mrtrscope.link.facts import MODERN, UNKNOWN, Exchange
+from mrtrscope.link.facts import LEGACY, MODERN, MODERN_SINCE, UNKNOWN, Exchange
+from mrtrscope.link.memory import Memory, digest
 from mrtrscope.link.origins import Address, loopback, split
 from mrtrscope.link.session import Sessions
 from mrtrscope.wire.events import ABSENT, HttpExchange, Signal
@@ -42,6 +43,14 @@ LISTED = 16  # entries of a list of servers or clients that are looked at
 DISCOVERED_SINCE = "2025-06-18"  # before, there were no documents about resources
 RECENT = 600_000_000  # µs for which a document that was fetched is why the next one is
 ENDPOINTS = ("authorization_endpoint", "token_endpoint", "registration_endpoint")
+
+
+OLDEST = ("challenged", digest("oldest"))  # where `Memory` keeps the oldest revision that was challenged
+
+
+def version_of(memory: Memory, step: dict[str, Any]) -> str:
+    """The earliest revision that a step of an authorization may be of, "" for one of 2026-07-28 or an unknown one."""
+    return "" if step.get("era") == MODERN else memory.get(*OLDEST) or ""
 
 
 class Discovery:
@@ -56,8 +65,9 @@ class Discovery:
     endpoints   address -> {"name", "issuer", "said", "key", "pkce", "iss", "scopes", "era", "guessed"}
     """
 
-    def __init__(self, sessions: Sessions) -> None:
+    def __init__(self, sessions: Sessions, memory: Memory) -> None:
         self._sessions = sessions
+        self._memory = memory
         self.resources: OrderedDict[str, dict[str, Any]] = OrderedDict()
         self.issuers: OrderedDict[str, dict[str, Any]] = OrderedDict()
         self.documents: OrderedDict[str, list[list[Any]]] = OrderedDict()
@@ -77,6 +87,12 @@ class Discovery:
             keep(self.resources, channel, found)
         return found
 
+    def _older(self, version: str, facts: dict[str, Any]) -> None:
+        """A client of an earlier revision was challenged: whoever comes for a token may be one of the oldest."""
+        facts["auth_version"] = min(version, facts.get("auth_version", version))
+        if version < (self._memory.get(*OLDEST) or MODERN_SINCE):
+            self._memory.set(*OLDEST, version)
+
     def challenged(self, event: Signal, http: HttpExchange, exchange: Exchange | None) -> None:
         """An MCP request got 401 or 403."""
         challenge = challenge_of(http)
@@ -86,6 +102,8 @@ class Discovery:
                 exchange.era if exchange.era == MODERN or exchange.version >= DISCOVERED_SINCE else UNKNOWN
             )
             facts["auth_era"] = found["era"]
+            if exchange.era == LEGACY and exchange.version:
+                self._older(exchange.version, facts)
             if exchange.client.info not in found["infos"] and len(found["infos"]) < LISTED:
                 found["infos"].append(exchange.client.info)
         if http.status == 401 and challenge is not None:

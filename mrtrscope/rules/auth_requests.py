@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from mrtrscope.link.discovery import version_of
 from mrtrscope.link.grants import CODE_GRANT, REFRESH_GRANT
 from mrtrscope.link.origins import split
 from mrtrscope.rules.auth_steps import modern, of_mcp, step_of, use_of
@@ -18,6 +19,7 @@ SECURITY = AREA + "security-considerations#"
 
 STEPS = 3  # step-ups for one request that are no loop
 NAMES = {"authorize": "an authorization request", "token": "a token request"}
+REFUSED_SINCE = "2025-11-25"  # the revision from which a client must refuse metadata without PKCE
 
 
 @rule("auth/resource-parameter", level=MUST, fault=CLIENT, on=AUTH, signals=(HTTP_REQUEST_END,), eras=ANY_ERA,
@@ -88,7 +90,7 @@ def code_not_protected(event: Signal, ctx: Context) -> Iterator[Finding]:
     """A client does not use PKCE with S256, or goes on with a server that does not offer it.
 
     Why it matters: whoever gets hold of the code can redeem it.
-    Cannot tell: a form that was not recorded as a whole.
+    Cannot tell: a form that was not recorded as a whole. Before 2025-11-25 a client need not look for what is offered.
     """
     step = step_of(event, "authorize", "token")
     if step is None or not of_mcp(step) or step.get("grant", CODE_GRANT) != CODE_GRANT:
@@ -127,7 +129,7 @@ def code_not_protected(event: Signal, ctx: Context) -> Iterator[Finding]:
             path="code_challenge_method",
             text="the code challenge method is not S256",
         )
-    if step["pkce"] is None:
+    if step["pkce"] is None and not "" < version_of(ctx.memory, step) < REFUSED_SINCE:
         yield ctx.finding(
             event,
             saw="no code_challenge_methods_supported",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from mrtrscope.link.facts import LEGACY
 from mrtrscope.rules.context import Context, Finding
 from mrtrscope.rules.forms import Field, fields, form_schema, forms, named, required, schema_path
 from mrtrscope.rules.questions import QUESTION
@@ -15,6 +16,7 @@ PAGE = "2026-07-28/client/elicitation"
 SUBSET = PAGE + "#requested-schema"
 SCHEMA = "schema/2026-07-28/schema.ts "
 FROM_SERVER = ("s2c",)
+CHOICES_SINCE = "2025-11-25"  # the revision that added choices of several, and defaults for all fields
 TYPES = ("string", "number", "integer", "boolean", "array")
 FORMATS = ("email", "uri", "date", "date-time")
 COMPOSED = ("$ref", "allOf", "not", "if", "then", "else")
@@ -90,15 +92,23 @@ def field_is_not_primitive(message: Message, ctx: Context) -> Iterator[Finding]:
 
     Why it matters: clients draw one simple widget for a field; for anything else they have none, and refuse the form or
     leave the field out.
-    Cannot tell: oneOf on a string and anyOf in the items of an array are the two compositions that a form may use.
+    Cannot tell: oneOf on a string and anyOf in the items of an array are the two compositions that a form may use. In
+    2025-06-18 there is no choice of several.
     """
     for question in forms(message, ctx):
         for field in fields(question):
             ctx.tested()
             what = _not_primitive(field)
+            if not what and field.type == "array" and _before_choices(ctx):
+                what = "is a choice of several, which this revision does not have"
             if what:
                 yield ctx.finding(message, saw=field.body, expected=list(TYPES), path=field.path,
                                   text=f"the field {field.name!r} {what}")  # fmt: skip
+
+
+def _before_choices(ctx: Context) -> bool:
+    """Under 2025-06-18: 2025-11-25 added choices of several, and defaults for all fields."""
+    return ctx.era == LEGACY and "" < ctx.version < CHOICES_SINCE
 
 
 def _not_primitive(field: Field) -> str:
@@ -225,11 +235,13 @@ def default_of_another_type(message: Message, ctx: Context) -> Iterator[Finding]
     """The default of a field is not of the field's type.
 
     Why it matters: the client fills it in, and what it sends back does not fit the form.
-    Cannot tell: a default that is no option or out of range is only noted.
+    Cannot tell: a default that is no option or out of range is only noted. In 2025-06-18 only booleans have one.
     """
     for question in forms(message, ctx):
         for field in fields(question):
             if "default" not in field.schema or field.type not in TYPES:
+                continue
+            if _before_choices(ctx) and field.type != "boolean":
                 continue
             ctx.tested()
             value = field.schema["default"]

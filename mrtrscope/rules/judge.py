@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from typing import Any
 
+from mrtrscope.link.discovery import version_of
 from mrtrscope.link.facts import A2A, LEGACY, META_VERSION, MODERN, UNKNOWN, Exchange, Operation
 from mrtrscope.link.memory import DictMemory, Memory
 from mrtrscope.link.runs import run_of
@@ -232,14 +233,24 @@ class Judge:
                 self._ask_once(group, key, subject, raised)
         self._ask(chosen.alone, subject, raised)
         if raised:
-            self.findings.extend(self._of_its_revision(raised, subject) if ctx.era == LEGACY else raised)
+            self.findings.extend(self._of_its_revision(raised, subject))
 
     def _of_its_revision(self, raised: list[Finding], subject: Any) -> list[Finding]:
         """Without what the revision that was agreed on does not say yet."""
-        version = self._ctx.version
-        if not version and isinstance(subject, Event):
-            version = session_version(self._ctx.memory, subject)
+        version = self._revision(subject)
         return [one for one in raised if not version or self._since.get(one.rule, "") <= version]
+
+    def _revision(self, subject: Any) -> str:
+        """The revision that a session of an earlier one agreed on, "" when it is not known, or no earlier one."""
+        ctx = self._ctx
+        if isinstance(subject, Channel):
+            return str(subject.facts.get("auth_version", "")) if ctx.era != MODERN else ""
+        http = subject.http if isinstance(subject, Signal) else None
+        if ctx.era != LEGACY and (http is None or "auth" not in http.facts):
+            return ""
+        if http is not None and "auth" in http.facts and not ctx.version:
+            return version_of(ctx.memory, http.facts["auth"])
+        return ctx.version or (session_version(ctx.memory, subject) if isinstance(subject, Event) else "")
 
     def _ask_groups(
         self, chosen: Selection, keys: list[Hashable | None], subject: Any, raised: list[Finding]

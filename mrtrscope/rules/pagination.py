@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mrtrscope.link.facts import Exchange
+from mrtrscope.link.facts import MODERN, Exchange
 from mrtrscope.link.listings import LISTS, issued
 from mrtrscope.link.runs import run_of
 from mrtrscope.link.session import Channel
@@ -88,13 +88,15 @@ def stops_at_an_empty_cursor(channel: Channel, ctx: Context) -> Iterator[Finding
 
     Why it matters: an empty string is a cursor like any other, and the rest of the list is never read.
     Cannot tell: why a client stops; one that had followed every other cursor of this list probably took it for the end.
+    Before 2026-07-28 it is only said that the end is a missing nextCursor, which clients should know.
     """
     for stand in channel.facts.get("empty_cursor", {}).values():
         at: Message = stand["at"]
         ctx.tested()
         if channel.last - at.t > GRACE:
             yield ctx.finding(at, saw="", also=stand["pages"][:-1], path="/result/nextCursor",
-                              text="probably the client took an empty nextCursor for the end of the list")  # fmt: skip
+                              text="probably the client took an empty nextCursor for the end of the list",
+                              level=None if ctx.era == MODERN else "should")  # fmt: skip
 
 
 @rule("pagination/invalid-cursor-code", level=SHOULD, fault=SERVER, on=(FAULT, RESULT), methods=LISTS, dirs=FROM_SERVER,

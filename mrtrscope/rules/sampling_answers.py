@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterator
 from typing import Any
 
+from mrtrscope.link.facts import LEGACY
 from mrtrscope.rules.content import SAMPLED, block_faults, blocks_of
 from mrtrscope.rules.context import Context, Finding
 from mrtrscope.rules.questions import ANSWER, SAMPLING, Answer, answered, asked_in
@@ -117,6 +118,7 @@ def answer_is_too_long(message: Message, ctx: Context) -> Iterator[Finding]:
 
     Why it matters: the server set a bound, for its costs or for where the text goes.
     Cannot tell: how many tokens it is. Only what no tokenizer could fit is reported; runs of one character count once.
+    Before 2026-07-28 no sentence demands it, and it is only noted.
     """
     for answer, value in _said(message, ctx):
         limit = answer.question.params.get("maxTokens")
@@ -130,7 +132,8 @@ def answer_is_too_long(message: Message, ctx: Context) -> Iterator[Finding]:
         size = sum(len(c.encode("utf-8", "replace")) for text in texts for c, _ in itertools.groupby(text))
         if size > room:
             yield ctx.finding(message, saw=f"{size} bytes of text", expected=f"maxTokens {limit}",
-                              also=[asked_in(ctx)], path=answer.path + "/content")  # fmt: skip
+                              also=[asked_in(ctx)], path=answer.path + "/content",
+                              level="info" if ctx.era == LEGACY else None)  # fmt: skip
 
 
 @rule("sampling/stop-reason-tool-use", level=ADVISORY, fault=CLIENT, on=ANSWER, dirs=FROM_CLIENT, eras=BOTH,

@@ -51,7 +51,7 @@ def test_what_is_kept_of_a_flow_holds_no_secret(rule: str, name: str, tmp_path: 
 
 
 def test_tables_of_endpoints_are_bounded() -> None:
-    discovery = Discovery(Sessions(DictMemory(), b""))
+    discovery = Discovery(Sessions(DictMemory(), b""), DictMemory())
     for n in range(KEPT + 50):
         discovery.resource(f"https://s{n}.example/mcp")
     assert len(discovery.resources) == KEPT
