@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from mrtrscope.rules.examples import cases_of
+from mrtrscope.rules.examples import Case, cases_of
 from tests.conftest import SAMPLES, SHARED, mrtrscope
 
 
@@ -155,3 +155,21 @@ def test_a_finding_cites_the_revision_of_its_exchange(tmp_path: Path, name: str,
         "check", tmp_path / "case.jsonl", "--select", "elicitation/message-present", "--format", "json"
     )
     assert {f["rule_source"] for f in json.loads(done.stdout)["findings"]} == {page}
+
+
+@pytest.mark.parametrize(("era", "page"), [
+    ("2025-06-18", "2025-11-25/basic/utilities/progress#progress-flow"),
+    ("2026-07-28", "2026-07-28/basic/patterns/progress#progress-flow"),
+])  # fmt: skip
+def test_a_finding_in_no_exchange_cites_the_revision_of_its_channel(
+    tmp_path: Path, era: str, page: str
+) -> None:
+    """A progress notification with a token that nobody gave belongs to no request."""
+    begun: dict[str, Any] = {"handshake": era} if era < "2026" else {"discover": {}}
+    told = {"s2c": {"method": "notifications/progress", "params": {"progressToken": None, "progress": 1}}}
+    lines = {"case": "x", "era": era}, begun, told
+    case = Case("progress/token-type", "violates-x", "\n".join(map(json.dumps, lines)))
+    (tmp_path / "case.jsonl").write_text(case.transcript("stdio")[0], encoding="utf-8")
+    done = mrtrscope("check", tmp_path / "case.jsonl", "--select", "progress/token-type", "--format", "json")
+    [found] = json.loads(done.stdout)["findings"]
+    assert (found["rule_source"], found["saw"], found["operation"]) == (page, "null", None)

@@ -50,7 +50,8 @@ def token_of_another_type(message: Message, ctx: Context) -> Iterator[Finding]:
     else:
         return
     if token is not ABSENT and not _sound(token):
-        yield ctx.finding(message, saw=token, expected="a string or an integer", path=path, fault=fault)
+        shown = "null" if token is None else token
+        yield ctx.finding(message, saw=shown, expected="a string or an integer", path=path, fault=fault)
     elif message.kind == "notification" and ctx.exchange is not None:
         given = ctx.exchange.request.meta.get("progressToken", ABSENT)
         if _sound(given) and type(given) is not type(token) and str(given) == str(token):

@@ -40,7 +40,8 @@ _OPERATION = """
 _FINDING = """
     select f.id, f.rule, f.level, f.keyword, f.party, f.at, f.also, o.op, f.channel, f.t, f.saw, f.expected, f.text,
       f.because, f.provisional, f.path, f.line, f.flow, f.event, m.m, e.f, f.journal, f.offset,
-      coalesce(x.era, (select era from exchanges where operation = f.operation limit 1))
+      coalesce(x.era, (select era from exchanges where operation = f.operation limit 1),
+        (select 'legacy' from channels where id = f.channel and initialized and not modern))
     from findings f left join operations o on o.id = f.operation
       left join messages m on m.journal = f.journal and m.offset = f.offset and m.part = f.part
       left join exchanges x on x.request = m.exchange
