@@ -32,7 +32,7 @@ MAY = "; some of it may be carried out"
 if TYPE_CHECKING:
     from mrtrscope.replay.probe import Tried
     from mrtrscope.replay.probe_choose import Chosen
-    from mrtrscope.replay.recording import Step
+    from mrtrscope.replay.recording import Recording, Step
 
 
 @click.group(
@@ -114,7 +114,7 @@ def server(
         )  # fmt: skip
         tried = run_until_told(prober.run(chosen, wanted, tasks), where)
         path = Path(journal.path)
-    return _print(tried, form, path, drawn=not no_diagrams)
+    return _print(tried, form, path, recording, drawn=not no_diagrams)
 
 
 def _nothing(capture: Path, round: int | None) -> str:
@@ -153,14 +153,17 @@ def _planned(chosen: list[Chosen], names: list[str], tasks: list[Step]) -> list[
     return [f"{on}: {one.name}: {one.does}; the server should {one.want}" for on, one in plan]
 
 
-def _print(tried: list[Tried], form: str, journal: Path, drawn: bool) -> int:
+def _print(tried: list[Tried], form: str, journal: Path, recording: Recording, drawn: bool) -> int:
     from mrtrscope.replay import probe_report
     from mrtrscope.replay.probe_judge import BROKEN
+    from mrtrscope.replay.report import redactor_of
+
+    redactor = redactor_of(recording)
 
     if form == "json":
-        print_lines(json.dumps(probe_report.as_json(tried), indent=1).splitlines())
+        print_lines(json.dumps(probe_report.as_json(tried, redactor), indent=1).splitlines())
     else:
-        print_lines(probe_report.text(tried, columns(), colours()))
+        print_lines(probe_report.text(tried, columns(), colours(), redactor))
         if drawn:
             print_lines(probe_report.diagrams([t for t in tried if t.verdict == BROKEN], journal, columns()))
     return FINDINGS if any(t.verdict == BROKEN for t in tried) or not probe_report.worked(tried) else CLEAN

@@ -24,6 +24,7 @@ from mrtrscope.cli.common import (
 from mrtrscope.cli.target import credentials_go, headers_of, loaded, run_until_told, server_of, target_options
 
 if TYPE_CHECKING:
+    from mrtrscope.replay import Recording
     from mrtrscope.replay.drive import Driven
     from mrtrscope.replay.plan import Edit
 
@@ -74,7 +75,7 @@ def drive(
             ignore=ignore, speed=speed, credentials=credentials_go(recording, server, headers), timeout=timeout,
         )  # fmt: skip
         driven = run_until_told(driver.run(), server)
-    return _print(driven, form, capture)
+    return _print(driven, form, capture, recording)
 
 
 def _edits(texts: tuple[str, ...]) -> list[Edit]:
@@ -86,15 +87,17 @@ def _edits(texts: tuple[str, ...]) -> list[Edit]:
         raise click.UsageError(f"--set {error}") from error
 
 
-def _print(driven: list[Driven], form: str, capture: Path) -> int:
+def _print(driven: list[Driven], form: str, capture: Path, recording: Recording) -> int:
     from mrtrscope.replay import report
 
+    redactor = report.redactor_of(recording)
+
     if form == "json":
-        print_lines(json.dumps(report.as_json(driven), indent=1).splitlines())
+        print_lines(json.dumps(report.as_json(driven, redactor), indent=1).splitlines())
     elif form == "junit":
-        print_lines(report.junit(driven, str(capture)).splitlines())
+        print_lines(report.junit(driven, str(capture), redactor).splitlines())
     else:
-        print_lines(report.text(driven, columns(), colours()))
+        print_lines(report.text(driven, columns(), colours(), redactor))
     return CLEAN if report.ok(driven) else FINDINGS
 
 
@@ -123,9 +126,9 @@ class recorder:
 def _planned(capture: Path, recording: Any, only: tuple[str, ...], edits: list[Edit]) -> list[str]:
     from mrtrscope.link.canonical import canonical
     from mrtrscope.replay.plan import operations, request_of
-    from mrtrscope.views.redact import Redactor
+    from mrtrscope.replay.report import redactor_of
 
-    redactor, lines = Redactor(), []
+    redactor, lines = redactor_of(recording), []
     for op, steps in operations(recording).items():
         if only and op not in only:
             continue

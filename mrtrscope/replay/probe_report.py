@@ -18,16 +18,18 @@ COLOUR = {KEPT: "green", BROKEN: "red", UNSURE: "yellow", NOT_MADE: "dim"}
 DRAWN = 8  # pictures at most
 
 
-def text(tried: list[Tried], width: int | None = None, colours: bool = False) -> Iterator[str]:
+def text(
+    tried: list[Tried], width: int | None = None, colours: bool = False, redactor: Redactor | None = None
+) -> Iterator[str]:
     """One table for each operation."""
-    redactor = Redactor()
+    redactor = redactor or Redactor()
     heads = [
         Column("attempt"), Column("verdict"), Column("the server", least=16), Column("should"),
         Column("rule", least=12, spare=1), Column("", least=10),
     ]  # fmt: skip
     for _, group in itertools.groupby(tried, key=lambda one: (one.op, one.name, one.round)):
         rows = list(group)
-        yield paint(heading(rows[0].op, rows[0].name, rows[0].round), "bold", colours)
+        yield paint(heading(rows[0].op, redactor.text(rows[0].name), rows[0].round), "bold", colours)
         yield from table(heads, (_row(one, redactor) for one in rows), width, colours)
         yield ""
     counted = Counter(one.verdict for one in tried)
@@ -53,12 +55,12 @@ def level(rule: str) -> str:
     return str(entry["level"]) if entry is not None else "?"
 
 
-def as_json(tried: list[Tried]) -> dict[str, Any]:
-    redactor = Redactor()
+def as_json(tried: list[Tried], redactor: Redactor | None = None) -> dict[str, Any]:
+    redactor = redactor or Redactor()
     return {
         "attempts": [
             {
-                "op": one.op, "name": one.name, "round": one.round, "attempt": one.attempt.name,
+                "op": one.op, "name": redactor.text(one.name), "round": one.round, "attempt": one.attempt.name,
                 "does": one.attempt.does,
                 "should": one.attempt.want, "rule": one.attempt.rule, "level": level(one.attempt.rule),
                 "did": redactor.text(one.did), "verdict": one.verdict, "why": redactor.text(one.why),
@@ -78,7 +80,7 @@ def worked(tried: list[Tried]) -> bool:
 def diagrams(broken: list[Tried], journal: Path, width: int | None = None) -> Iterator[str]:
     """The operation of each breach, drawn from what was recorded of it."""
     from mrtrscope import analyse
-    from mrtrscope.views import detail
+    from mrtrscope.views import ahead, detail
     from mrtrscope.views.diagram import Options, diagram
 
     if not broken:
@@ -95,7 +97,7 @@ def diagrams(broken: list[Tried], journal: Path, width: int | None = None) -> It
             if found is None:
                 continue
             yield f"{one.attempt.name}: {one.attempt.does}  ({found.id} of {capture})"
-            for page in diagram(found, "text", Options(width=width)):
+            for page in diagram(found, "text", Options(width=width), ahead.redactor(store)):
                 yield from page.decode().rstrip("\n").split("\n")
             yield ""
     if len(broken) > DRAWN:

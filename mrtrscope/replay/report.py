@@ -9,6 +9,8 @@ from typing import Any
 from mrtrscope.link.canonical import canonical
 from mrtrscope.replay.compare import Difference
 from mrtrscope.replay.drive import DIFFERS, FAILED, NOT_RUN, PASSED, SKIPPED, Driven
+from mrtrscope.replay.recording import Recording
+from mrtrscope.store.scout import Scout
 from mrtrscope.store.secret import is_secret_name
 from mrtrscope.views.redact import Redactor
 from mrtrscope.views.table import Cell, Column, table
@@ -28,15 +30,32 @@ def ok(driven: Iterable[Driven]) -> bool:
     return PASSED in verdicts and verdicts <= {PASSED, SKIPPED}
 
 
-def text(driven: list[Driven], width: int | None = None, colours: bool = False) -> Iterator[str]:
-    """A line an operation, what differs below it, and how many passed."""
+def redactor_of(recording: Recording) -> Redactor:
+    """One that hides what any message of the recording names as a secret."""
     redactor = Redactor()
+    scout = Scout(redactor.remember)
+    scout.fields = redactor.fields
+    for step in recording.steps:
+        for exchange in (step.exchange, *step.asked):
+            for message in (exchange.request, exchange.answer):
+                if message is not None:
+                    scout.event(message)
+        for note in step.notes:
+            scout.event(note)
+    return redactor
+
+
+def text(
+    driven: list[Driven], width: int | None = None, colours: bool = False, redactor: Redactor | None = None
+) -> Iterator[str]:
+    """A line an operation, what differs below it, and how many passed."""
+    redactor = redactor or Redactor()
     columns = [Column("id"), Column("verdict"), Column("rounds", right=True), Column("operation", least=12)]
 
     def rows() -> Iterator[list[Cell] | str]:
         for one in driven:
             verdict = Cell(one.verdict, COLOUR[one.verdict])
-            yield [Cell(one.op), verdict, Cell(str(len(one.rounds))), Cell(one.name)]
+            yield [Cell(one.op), verdict, Cell(str(len(one.rounds))), Cell(redactor.text(one.name))]
             yield from (f"      {line}" for line in words(one, redactor))
 
     yield from table(columns, rows(), width, colours)
@@ -50,7 +69,7 @@ def words(driven: Driven, redactor: Redactor) -> Iterator[str]:
         if one.renamed:
             yield f"{before}{_renamed(one.renamed, redactor)}"
         if one.why:
-            yield f"{before}{one.why}"
+            yield f"{before}{redactor.text(one.why)}"
         for difference in one.differences:
             yield f"{before}{difference.path or '/'}: {_both(difference, redactor)}"
 
@@ -105,16 +124,16 @@ def summary(driven: list[Driven]) -> str:
     return f"{counted[PASSED]} of {len(driven)} operations passed" + (f"; {rest}." if rest else ".")
 
 
-def as_json(driven: list[Driven]) -> dict[str, Any]:
+def as_json(driven: list[Driven], redactor: Redactor | None = None) -> dict[str, Any]:
     """The same for machines."""
-    redactor = Redactor()
+    redactor = redactor or Redactor()
     return {
         "operations": [
             {
-                "op": one.op, "name": one.name, "verdict": one.verdict, "seconds": round(one.took, 4),
+                "op": one.op, "name": redactor.text(one.name), "verdict": one.verdict, "seconds": round(one.took, 4),
                 "rounds": [
                     {
-                        "verdict": r.verdict, "why": r.why,
+                        "verdict": r.verdict, "why": redactor.text(r.why),
                         "renamed": {redactor.text(then): redactor.text(now) for then, now in r.renamed.items()},
                         "differences": [
                             {
@@ -135,12 +154,13 @@ def as_json(driven: list[Driven]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def junit(driven: list[Driven], suite: str) -> str:
+def junit(driven: list[Driven], suite: str, redactor: Redactor | None = None) -> str:
     """A test case an operation; what was not run is an error, never a success."""
-    redactor = Redactor()
+    redactor = redactor or Redactor()
     cases = [
         {
-            "group": one.name, "name": f"{one.op} {one.name}", "took": one.took, "verdict": one.verdict,
+            "group": redactor.text(one.name), "name": f"{one.op} {redactor.text(one.name)}", "took": one.took,
+            "verdict": one.verdict,
             "kind": JUNIT.get(one.verdict, ""), "text": "\n".join(words(one, redactor)),
         }
         for one in driven

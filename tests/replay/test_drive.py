@@ -264,6 +264,20 @@ def test_a_capture_of_several_servers_wants_one_named(tmp_path: Path) -> None:
     assert got.stdout.splitlines()[-1] == "13 of 13 operations passed."
 
 
+def test_what_one_operation_names_is_hidden_in_the_difference_of_another(tmp_path: Path) -> None:
+    from tests.replay.world import call, capture, said
+
+    secret = "kq7XplanetS"
+    named = (call(2, "login", {"password": secret}), said(2, "ok"))
+    old = capture(tmp_path / "old", call(1, "a"), said(1, f"it opens with {secret}"), *named)
+    now = capture(tmp_path / "now", call(1, "a"), said(1, "closed"), *named)
+    server = serve_command(now, tmp_path / "theirs", "--stdio")
+    for form in ("text", "json", "junit"):
+        got = drive(old, tmp_path / form, "--format", form, "--", *server)
+        assert got.returncode == 1
+        assert secret not in got.stdout and "it opens with " in got.stdout
+
+
 def test_each_run_without_a_folder_records_into_one_of_its_own(tmp_path: Path) -> None:
     from tests.replay.world import FORM, YES, asks, call, capture, said
 
