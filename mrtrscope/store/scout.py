@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 MOST: Final = 200_000  # values of one capture, the first; more are told by their names alone
 _KEPT: Final = 20_000  # values known to be in the table
-_ADDRESSES: Final = re.compile(r"[a-z][a-z0-9+.-]{0,20}://[^\s\"'<>\\]{1,2000}", re.IGNORECASE)
+_ADDRESSES: Final = re.compile(r"://[^\s\"'<>\\]{1,2000}")
 _LOOKED: Final = 1 << 20  # bytes of a message that are looked through for addresses
 _HEADERS: Final = 4_000  # headers that are known to have been looked at: most come with every request
 _NONE: Final[frozenset[str]] = frozenset()
@@ -119,7 +119,7 @@ class Scout:
                 self.value(body)
             if b"://" in event.raw and b"=" in event.raw:
                 for match in _ADDRESSES.finditer(event.raw[:_LOOKED].decode("utf-8", "replace")):
-                    self._address(match[0])
+                    self._address(f"url{match[0]}")  # which scheme it has is all one
         elif isinstance(event, NonMessage):
             self._pairs(event.raw.decode("utf-8", "backslashreplace"))
         if event.http is not None:
@@ -153,6 +153,8 @@ class Scout:
                 self._told(secret, why)
 
     def _address(self, text: str) -> None:
+        if "@" not in text and "=" not in text:
+            return
         try:
             url = urlsplit(text)
             password = url.password

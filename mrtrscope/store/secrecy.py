@@ -16,7 +16,9 @@ from typing import Any, Final
 from mrtrscope.store.text import plain
 
 SPELLINGS: Final = 64  # (place, length) of values that share a word, the first
-_LONGEST: Final = 100_000  # characters of a value that is known again
+_LONGEST: Final = 8_192  # characters of a value that is known again
+# Characters that are compared for each one of a text: what a peer makes to share one word many times takes no hours.
+_COMPARED: Final = 64
 _KEPT: Final = 20_000  # words of which it is known where they lead
 _WORDS: Final = re.compile(r"\w+|[^\w\s]{5,}")  # a password may have no word in it
 
@@ -65,12 +67,13 @@ class Known:
 
     def find(self, text: str) -> Iterator[tuple[str, str]]:
         """Each value that is in the text, and why it is secret; one may be part of another."""
-        nowhere = self._nowhere
+        nowhere, left = self._nowhere, _COMPARED * (len(text) + _LONGEST)
         for word in _WORDS.finditer(text):
             if word[0] not in nowhere and (places := self._led(word[0])):
                 for (back, size), digests in places.items():
                     start = word.start() - back
-                    value = text[start : start + size] if start >= 0 else ""
+                    value = text[start : start + size] if start >= 0 and left > 0 else ""
+                    left -= len(value)
                     if len(value) == size and (why := digests.get(_digest(self._salt, value))) is not None:
                         yield value, why
 

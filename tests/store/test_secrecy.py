@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sqlite3
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from mrtrscope.store import secrecy
 from mrtrscope.store.scout import Scout
 from mrtrscope.views import ahead
 from mrtrscope.views.redact import Redactor
+from mrtrscope.wire.events import Message
 from tests.captures import Line, journal
 
 NAMES = (
@@ -97,6 +99,23 @@ def test_values_that_share_a_word_are_told_apart_and_their_places_bounded(table:
     known = table(*many)
     assert len(known._led("shared")) == secrecy.SPELLINGS
     assert len(list(known.find("shared" + "-" * 300))) == secrecy.SPELLINGS
+
+
+def test_what_is_made_to_take_long_does_not(table: Table) -> None:
+    known = table(*("aaa" + "-" * (7_000 + n) for n in range(64)))
+    began = time.process_time()
+    assert list(known.find("aaa-" * 200_000)) == []
+    assert time.process_time() - began < 60  # comparing all of it would take an hour
+
+
+def test_addresses_in_a_long_text_are_found_in_one_pass() -> None:
+    learnt: dict[str, str] = {}
+    scout = Scout(lambda value, why: learnt.setdefault(value, why))
+    text = "a" * 500_000 + " see https://kari:planetS7@h.example/?x=1&access_token=kq7XcometS and more"
+    event = Message()
+    event.body, event.raw, event.http = {}, text.encode(), None
+    scout.event(event)
+    assert learnt == {"planetS7": "password in an address", "kq7XcometS": "value of access_token"}
 
 
 def test_only_so_many_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
