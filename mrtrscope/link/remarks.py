@@ -18,7 +18,7 @@ dict of JSON values:
     mixed       an answer: [traits], with it the server has shown two traits of the older era
 
 More are listed where they are made: `offers`, `listings`, `web`, `logs` (level), `subscriptions` (listen), `tasks`
-(task, augmented), `deferred` (deferred), `legacy` (second, premature, hasty, reused, before).
+(task, augmented), `deferred` (deferred, due), `legacy` (second, premature, hasty, reused, before).
 """
 
 from __future__ import annotations

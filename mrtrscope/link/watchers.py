@@ -9,7 +9,7 @@ from __future__ import annotations
 from mrtrscope.link import agents
 from mrtrscope.link.again import Again
 from mrtrscope.link.conversations import Conversations
-from mrtrscope.link.deferred import Deferred
+from mrtrscope.link.deferred import SHOWN, Deferred
 from mrtrscope.link.facts import A2A, Exchange
 from mrtrscope.link.legacy import Legacy
 from mrtrscope.link.logs import Logs
@@ -17,7 +17,7 @@ from mrtrscope.link.memory import Memory
 from mrtrscope.link.offers import Offers
 from mrtrscope.link.session import Channel, Sessions
 from mrtrscope.link.subscriptions import Subscriptions
-from mrtrscope.link.tasks import Tasks
+from mrtrscope.link.tasks import TOLD, Tasks
 from mrtrscope.link.web import Web
 from mrtrscope.wire.events import GAP, Message, NonMessage, Signal
 
@@ -60,6 +60,7 @@ class Watchers:
             self.tasks.requested(channel, exchange)
             self.web.requested(channel, exchange)
             self.again.requested(exchange)
+            self.deferred.updated(exchange)
         else:
             self.deferred.requested(exchange)
 
@@ -75,6 +76,8 @@ class Watchers:
         if exchange.dir == "c2s":
             self.legacy.answered(channel, exchange, answer)
             self.tasks.answered(channel, exchange, answer)
+            if exchange.method == SHOWN:
+                self.deferred.shown(answer, answer.result)
             self.web.answered(channel, exchange, answer)
         else:
             self.deferred.answered(exchange)
@@ -101,6 +104,8 @@ class Watchers:
             self.logs.told(channel, message, exchange)
             self.subscriptions.told(channel, message, exchange)
             self.tasks.told(channel, message)
+            if message.method == TOLD:
+                self.deferred.shown(message, message.params)
             self.web.notified(message, exchange)
         else:
             self.legacy.told(channel, message)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic_core import PydanticSerializationError, to_json
 
+from mrtrscope.link.deferred import UPDATE
 from mrtrscope.link.facts import EXACT, INFERRED, MRTR_METHODS, Operation
 from mrtrscope.wire.events import ABSENT, Message
 
@@ -94,7 +95,8 @@ def either(message: Message, ctx: Context) -> Hashable | None:
             return "asks nothing"
         found, mark = question(message, ctx), b"?"
     else:
-        if message.kind == "request" and ctx.ask is None and (ctx.link is None or ctx.link.common is None):
+        due = ctx.ask is not None or (ctx.link is not None and ctx.link.common is not None)
+        if message.kind == "request" and not due and message.method != UPDATE:
             return "answers nothing"
         found, mark = answer(message, ctx), b"!"
     return None if found is None else mark + found

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from mrtrscope.link.deferred import FETCH
+from mrtrscope.link.deferred import FETCH, UPDATE
 from mrtrscope.link.facts import Ask, Common, Exchange
 from mrtrscope.rules.context import Context
 from mrtrscope.rules.registry import ASKED, REQUEST, RESULT, RETRY
@@ -101,11 +101,23 @@ def _answers(message: Message, ctx: Context) -> list[Answer]:
         return []
     if message.kind == "request":
         due, responses = asked_of(ctx), message.params.get("inputResponses")
+        if message.method == UPDATE:
+            return _of_task(message, ctx)
         if due is None or type(responses) is not dict:
             return []
         return [Answer(q, responses[q.key]) for q in _entries(due.questions) if q.key in responses]
     question = _asked_before(message, ctx.exchange) if ctx.exchange is not None else None
     return [] if question is None else [Answer(Question(None, question), message.body.get("result"))]
+
+
+def _of_task(message: Message, ctx: Context) -> list[Answer]:
+    """Answers to questions of a task; how a server takes them shows later, and not in the answer to this request."""
+    if ctx.subject is not message or ctx.exchange is None:
+        return []
+    found = (ctx.exchange.remarks or {}).get("due", {})
+    return [
+        Answer(Question(key, body), message.params["inputResponses"][key]) for key, (_, body) in found.items()
+    ]
 
 
 def _asked_before(message: Message, exchange: Exchange) -> dict[str, Any] | None:
@@ -125,7 +137,8 @@ def asked_in(ctx: Context) -> str | None:
         return ctx.ask.key
     exchange = ctx.exchange
     if exchange is None or exchange.dir != "s2c":
-        return None
+        due = (exchange.remarks or {}).get("due") if exchange is not None else None
+        return next(iter(due.values()))[0] if due else None
     found = _deferred(exchange)
     return exchange.key if found is None else str(found["key"])
 

@@ -8,8 +8,8 @@ from typing import Any
 from mrtrscope.link.facts import Exchange
 from mrtrscope.link.memory import DictMemory
 
-from .test_longs import handshake
-from .world import World
+from .test_longs import META, handshake
+from .world import ELICIT, World, accept
 
 TASK = {"ttl": 60000}
 
@@ -101,3 +101,49 @@ def test_a_remark_can_be_written_down() -> None:
     asked(w, "a", "\ud800", "t-1")
     remarks = fetched(w, "b", "t-1").remarks
     assert json.loads(json.dumps(remarks)) == remarks
+
+
+def shown(w: World, id: int, task: str, questions: Any, **how: Any) -> str:
+    """A poll that shows what a task asks; the key of its answer."""
+    params = {"taskId": task, "_meta": META}
+    w.say("c2s", {"jsonrpc": "2.0", "id": id, "method": "tasks/get", "params": params}, **how)
+    result = {
+        "resultType": "complete",
+        "taskId": task,
+        "status": "input_required",
+        "inputRequests": questions,
+    }
+    return w.say("s2c", {"jsonrpc": "2.0", "id": id, "result": result}, **how).key
+
+
+def due(w: World, id: int, task: str, *keys: str, **how: Any) -> dict[str, Any]:
+    """What an update of the task answers."""
+    params = {"taskId": task, "inputResponses": accept(*keys), "_meta": META}
+    body = {"jsonrpc": "2.0", "id": id, "method": "tasks/update", "params": params}
+    found: dict[str, Any] = (w.exchanges[w.say("c2s", body, **how).key].remarks or {}).get("due", {})
+    return found
+
+
+def test_an_update_answers_what_the_task_showed() -> None:
+    w = World()
+    first = shown(w, 1, "t", {"a": ELICIT, "b": {"method": "roots/list"}})
+    assert due(w, 2, "t", "a") == {"a": [first, ELICIT]}
+    again = shown(w, 3, "t", {"a": {"method": "roots/list"}, "c": "no question"})
+    assert due(w, 4, "t", "a", "b", "c", "d") == {
+        "a": [again, {"method": "roots/list"}], "b": [first, {"method": "roots/list"}],
+    }  # fmt: skip
+    assert due(w, 5, "other", "a") == {} == due(w, 6, "t", "a", process="q")
+
+
+def test_a_notification_shows_what_a_task_asks() -> None:
+    w = World()
+    params = {"taskId": "t", "status": "input_required", "inputRequests": {"a": ELICIT}}
+    told = w.say("s2c", {"jsonrpc": "2.0", "method": "notifications/tasks", "params": params}).key
+    assert due(w, 1, "t", "a") == {"a": [told, ELICIT]}
+
+
+def test_odd_questions_of_a_task_are_none() -> None:
+    w = World()
+    for n, odd in enumerate((None, [], "a", {"a": None})):
+        shown(w, n, "t", odd)
+    assert due(w, 9, "t", "a") == {}
