@@ -92,7 +92,12 @@ def _request_ended(http: HttpExchange, exchange: Exchange) -> None:
     if 200 <= status < 300:
         by_server = http.closed_by in ("server", "upstream")
         if streams == "text/event-stream":
-            if by_server and exchange.method != LISTEN and exchange.era != LEGACY:
+            if (
+                by_server
+                and "left" not in http.facts
+                and exchange.method != LISTEN
+                and exchange.era != LEGACY
+            ):
                 _put(http, "unanswered", http.closed_by)
         elif (
             streams == "application/json"

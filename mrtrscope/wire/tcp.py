@@ -153,8 +153,9 @@ class Connection:
                 part += 2
 
     def _left(self, flow: Flow, error: str) -> None:
-        """An answer is not complete, and its client had closed its side before: mostly it had stopped waiting."""
-        if error and self.client.ended == "client":
+        """An answer is not complete, or a stream in good order, and its client had closed its side before: mostly it
+        had stopped waiting, and the server noticed."""
+        if (error or type(flow.answer_body) is EventBody) and self.client.ended == "client":
             flow.exchange.facts["left"] = True
 
     # -- pieces -------------------------------------------------------------------------------------------------------
@@ -254,6 +255,7 @@ class Connection:
             crowded = type(body) is EventBody and body.decoder is not None
             part = _CROWD if crowded else 1 if flow.exchange.response_size == 1 else 0
             error = "" if piece.whole else "the answer breaks off"
+            self._left(flow, error)
             yield from flow.end(t, side.track.at(piece.end - 1)[0], part, "server", error)
 
     def _answer_head(self, piece: Piece, head: Head, t: int) -> Events:

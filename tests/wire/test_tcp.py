@@ -182,6 +182,22 @@ def test_whoever_closed_first_had_left(sent: bytes) -> None:
         assert ["left" in h.facts for h in ended(events)] == [left]
 
 
+@pytest.mark.parametrize("first", ["client", "server"])
+def test_a_stream_in_good_order_whose_client_had_left(first: str) -> None:
+    """The server saw that nobody listens, and ended it as it should."""
+    over = [*data("1s", b"0\r\n\r\n")]
+    left: Step = ("1c", END, {"by": "client"})
+    events = relay(
+        *data("1c", post(rpc(1))),
+        *data("1s", STREAM),
+        *([left, *over] if first == "client" else [*over, left]),
+        ("1s", END, {"by": "client"}),
+    )
+    assert [("left" in h.facts, h.closed_by, h.error) for h in ended(events)] == [
+        (first == "client", "server", "")
+    ]
+
+
 def test_an_aborted_request() -> None:
     events = relay(
         *data("1c", post(rpc(1))[:-5]), ("1c", END, {"by": "client"}), ("1s", END, {"by": "client"})
