@@ -164,6 +164,8 @@ def declared_and_never_answered(operation: Operation, ctx: Context) -> Iterator[
         return
     counts = ctx.channel.facts.get("questions", {}).get(exchange.client.peer, {})
     for method, name in CAPABILITY.items():
+        if name not in (exchange.capabilities or ()):
+            continue  # rightly answers none: mrtr/input-request-capability-declared
         asked, answered = counts.get(method, (0, 0))
         if asked:
             ctx.tested()
