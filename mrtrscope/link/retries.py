@@ -162,16 +162,18 @@ class Retries:
             return self._choose(exchange, equal, total, ("no-state", "keys", "arguments"), INFERRED, 2)
         if not keys:
             return None  # answers to nothing are a retry only where nothing was asked
-        asks, total, evidence = self._by_arguments(exchange, where, keys)
-        asks = [ask for ask in asks if keys.keys() & ask.questions.keys()]
-        stateless = [ask for ask in asks if ask.state is ABSENT or ask.state is None]  # null is no state
-        if stateless:
-            total = _counted(stateless, total)
-            return self._choose(exchange, stateless, total, ("no-state", "arguments"), INFERRED, 2)
+        found, total = self._find(ARGS, where.key(ARGS), exchange.client)
+        asks = [ask for ask in found if keys.keys() & ask.questions.keys()]
         if not asks:
             return None
+        # State counts before keys: to leave an answer out is less than to lose a state and answer another round.
+        stateless = [ask for ask in asks if ask.state is ABSENT or ask.state is None]  # null is no state
+        best, evidence = _with_keys(stateless or asks, keys)
+        total = _counted(best, total)
+        if stateless:
+            return self._choose(exchange, best, total, ("no-state", *evidence), INFERRED, 2)
         dropped = Difference("state-dropped", "requestState was issued and did not come back")
-        return self._choose(exchange, asks, _counted(asks, total), evidence, SUSPECT, 2, (dropped,))
+        return self._choose(exchange, best, total, evidence, SUSPECT, 2, (dropped,))
 
     def _with_state_of_another_target(self, channel: str, exchange: Exchange, where: _Where) -> Link | None:
         """The state was issued on this channel, but for another method or target."""
@@ -204,10 +206,8 @@ class Retries:
         self, exchange: Exchange, where: _Where, keys: dict[str, Any]
     ) -> tuple[list[Ask], int, tuple[str, ...]]:
         asks, total = self._find(ARGS, where.key(ARGS), exchange.client)
-        equal = [ask for ask in asks if keys and ask.questions.keys() == keys.keys()]
-        if equal:
-            return equal, _counted(equal, total), ("keys", "arguments")
-        return asks, total, ("arguments",)
+        best, evidence = _with_keys(asks, keys)
+        return best, total if best is asks else _counted(best, total), evidence
 
     def _find_equal(self, exchange: Exchange, where: _Where) -> tuple[list[Signed], int]:
         """As `_find`, for those that are equal in state, keys and arguments: who was asked is all that matters then."""
@@ -326,6 +326,12 @@ def _state_difference(issued: Any, came: Any) -> Difference:
     if issued is ABSENT:
         return Difference("state-invented", "requestState came although none was issued")
     return Difference("state-changed", explain(issued, came))
+
+
+def _with_keys(asks: list[Ask], keys: dict[str, Any]) -> tuple[list[Ask], tuple[str, ...]]:
+    """Of those with equal arguments the ones that asked for just these keys, where there are any."""
+    equal = [ask for ask in asks if keys and ask.questions.keys() == keys.keys()]
+    return (equal, ("keys", "arguments")) if equal else (asks, ("arguments",))
 
 
 def _best(asks: list[Ask], exchange: Exchange, keys: dict[str, Any]) -> tuple[list[Ask], tuple[str, ...]]:

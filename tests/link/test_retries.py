@@ -196,6 +196,17 @@ def test_a_dropped_state_is_suspect() -> None:
     assert (link.to, link.grade, link.differences[0].what) == (asked.key, SUSPECT, "state-dropped")
 
 
+def test_without_a_state_a_round_that_issued_none_comes_before_one_with_the_very_keys() -> None:
+    w = World()
+    w.call(1, arguments={"x": 1})
+    first = w.ask(1, "ok", state="s-1")
+    w.call(2, arguments={"x": 1}, state="s-1", answers=accept("ok"))
+    second = w.ask(2, "ok", "more")
+    link = link_of(w.call(3, arguments={"x": 1}, answers=accept("ok")))
+    assert (link.to, link.grade, link.differences) == (second.key, INFERRED, ())
+    assert first.key not in link.candidates
+
+
 def test_an_invented_state_is_suspect() -> None:
     w = World()
     w.call(1, arguments={"x": 1})
