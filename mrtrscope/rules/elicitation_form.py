@@ -99,10 +99,11 @@ def field_is_not_primitive(message: Message, ctx: Context) -> Iterator[Finding]:
         for field in fields(question):
             ctx.tested()
             what = _not_primitive(field)
-            if not what and field.type == "array" and _before_choices(ctx):
+            types = TYPES[:-1] if _before_choices(ctx) else TYPES
+            if not what and field.type not in types:
                 what = "is a choice of several, which this revision does not have"
             if what:
-                yield ctx.finding(message, saw=field.body, expected=list(TYPES), path=field.path,
+                yield ctx.finding(message, saw=field.body, expected=list(types), path=field.path,
                                   text=f"the field {field.name!r} {what}")  # fmt: skip
 
 
