@@ -35,6 +35,8 @@ _KEPT: Final = 20_000  # values known to be in the table
 _ADDRESSES: Final = re.compile(r"://[^\s\"'<>\\]{1,2000}")
 _LOOKED: Final = 1 << 20  # bytes of a message that are looked through for addresses
 _HEADERS: Final = 4_000  # headers that are known to have been looked at: most come with every request
+_NAMES: Final = 4_000  # names of members that are known to be harmless
+_SAYS: Final = ("format", "writeOnly")  # members of a schema that may say that what is given for it is secret
 _NONE: Final[frozenset[str]] = frozenset()
 _INSERT = "insert or ignore into secrets values (?, ?, ?, ?, ?)"
 
@@ -108,13 +110,15 @@ class Scout:
         self._learn = learn
         self.fields: set[str] = set()
         self._headers: set[tuple[str, str]] = set()
+        self._names: set[str] = set()  # of members, known to be harmless
 
     def event(self, event: Event) -> None:
         """A message, or what stood in the place of one, and the heads around it."""
         if isinstance(event, Message):
             body = event.body
             if type(body) is dict:
-                self._members(body, 0, False, "")
+                if not self._harmless(body):
+                    self._members(body, 0, False, "")
             elif type(body) is list:
                 self.value(body)
             if b"://" in event.raw and b"=" in event.raw:
@@ -124,6 +128,34 @@ class Scout:
             self._pairs(event.raw.decode("utf-8", "backslashreplace"))
         if event.http is not None:
             self._heads(event.http)
+
+    def _harmless(self, body: dict[str, Any]) -> bool:
+        """True where no member, however deep, has a name that could tell a secret: nearly always, and soon seen."""
+        names, fields, within = self._names, self.fields, [body]
+        for value in within:
+            if not names.issuperset(value) and not self._harmless_names(value):
+                return False
+            if fields and not fields.isdisjoint(value):
+                return False
+            for item in value.values():
+                if type(item) is dict:
+                    within.append(item)
+                elif type(item) is list:
+                    for one in item:
+                        if type(one) is dict:
+                            within.append(one)
+                        elif type(one) is list:
+                            return False
+        return True
+
+    def _harmless_names(self, value: dict[str, Any]) -> bool:
+        if len(self._names) >= _NAMES:
+            self._names.clear()
+        for name in value:
+            if name in _SAYS or is_secret_name(name):
+                return False
+            self._names.add(name)
+        return True
 
     def _heads(self, http: HttpExchange) -> None:
         seen = self._headers

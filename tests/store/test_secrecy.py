@@ -51,6 +51,20 @@ def test_the_scout_learns_what_a_view_hides_by_name(values: list[Any]) -> None:
     assert redact.fields == scout.fields
 
 
+@given(st.lists(st.dictionaries(st.sampled_from(NAMES), VALUES, max_size=6), max_size=6))
+def test_a_message_is_passed_over_only_where_nothing_is_to_be_learnt(bodies: list[dict[str, Any]]) -> None:
+    quick: dict[str, str] = {}
+    slow: dict[str, str] = {}
+    one = Scout(lambda value, why: quick.setdefault(value, why))
+    other = Scout(lambda value, why: slow.setdefault(value, why))
+    for body in bodies:
+        message = Message()
+        message.body, message.raw, message.http = body, b"", None
+        one.event(message)
+        other.value(body)
+    assert (quick, one.fields) == (slow, other.fields)
+
+
 Table = Callable[..., secrecy.Known]
 
 
