@@ -52,7 +52,8 @@ def run_of(channel: Channel, of: Placed) -> Run:
     runs = channel.facts.get("runs")
     if runs is None:
         runs = channel.facts["runs"] = {}
-    key = of.peer.id if of.http is None else ""
+    # What happens to a connection has no HTTP exchange either, and is of no run of its own.
+    key = of.peer.id if of.http is None and of.peer.transport == "stdio" else ""
     found: Run | None = runs.get(key)
     if found is None:
         found = runs[key] = Run()

@@ -54,6 +54,16 @@ def test_over_http_another_version_is_another_run(introduced: bool) -> None:
     assert named(channel, over_http("b"), ONE, 8, introduced).since == 8  # it was put back
 
 
+def test_what_happens_to_a_connection_makes_no_run() -> None:
+    channel = Channel("files", "http")
+    first = named(channel, over_http("a"), ONE, 5, True)
+    for n in range(KEPT + 5):
+        opened = Event(f"c{n}")
+        opened.peer = Peer(f"c{n}", "http")
+        assert run_of(channel, opened) is first
+    assert list(channel.facts["runs"]) == [""]
+
+
 def test_another_name_is_another_run_only_where_a_server_introduces_itself() -> None:
     channel = Channel("files", "http")
     first = named(channel, over_http("a"), ONE, 5, True)
