@@ -36,6 +36,7 @@ _ADDRESSES: Final = re.compile(r"://[^\s\"'<>\\]{1,2000}")
 _LOOKED: Final = 1 << 20  # bytes of a message that are looked through for addresses
 _HEADERS: Final = 4_000  # headers that are known to have been looked at: most come with every request
 _NAMES: Final = 4_000  # names of members that are known to be harmless
+_NAME: Final = 200  # characters of one that is kept
 _SAYS: Final = ("format", "writeOnly")  # members of a schema that may say that what is given for it is secret
 _NONE: Final[frozenset[str]] = frozenset()
 _INSERT = "insert or ignore into secrets values (?, ?, ?, ?, ?)"
@@ -93,7 +94,7 @@ class Secrecy:
         self.forget()
 
     def _learn(self, value: str, why: str) -> None:
-        if value not in self._known:
+        if len(value) <= secrecy.LONGEST and value not in self._known:  # longer ones would only be kept here
             if len(self._known) >= _KEPT:
                 self._known.clear()
             self._known.add(value)
@@ -154,16 +155,18 @@ class Scout:
         for name in value:
             if name in _SAYS or is_secret_name(name):
                 return False
-            self._names.add(name)
+            if len(name) <= _NAME:
+                self._names.add(name)
         return True
 
     def _heads(self, http: HttpExchange) -> None:
         seen = self._headers
         for name, value in (("", http.url), *http.request_headers, *http.response_headers):
             if (name, value) not in seen:
-                if len(seen) >= _HEADERS:
-                    seen.clear()
-                seen.add((name, value))
+                if len(value) <= secrecy.LONGEST:  # others are as good as never the same
+                    if len(seen) >= _HEADERS:
+                        seen.clear()
+                    seen.add((name, value))
                 if name:
                     self.header(name, value)
                 else:

@@ -16,7 +16,7 @@ from typing import Any, Final
 from mrtrscope.store.text import plain
 
 SPELLINGS: Final = 64  # (place, length) of values that share a word, the first
-_LONGEST: Final = 8_192  # characters of a value that is known again
+LONGEST: Final = 8_192  # characters of a value that is known again
 # Characters that are compared for each one of a text: what a peer makes to share one word many times takes no hours.
 _COMPARED: Final = 64
 _KEPT: Final = 20_000  # words of which it is known where they lead
@@ -39,7 +39,7 @@ def salt_of(conn: sqlite3.Connection) -> bytes:
 
 def row(salt: bytes, value: str, why: str) -> tuple[Any, ...] | None:
     """The row of a value; None when it is too long, or nothing in it could be looked for."""
-    words = sorted(_WORDS.finditer(value), key=_worth) if len(value) <= _LONGEST else ()
+    words = sorted(_WORDS.finditer(value), key=_worth) if len(value) <= LONGEST else ()
     if not words:
         return None
     word = words[-1]
@@ -67,8 +67,10 @@ class Known:
 
     def find(self, text: str) -> Iterator[tuple[str, str]]:
         """Each value that is in the text, and why it is secret; one may be part of another."""
-        nowhere, left = self._nowhere, _COMPARED * (len(text) + _LONGEST)
+        nowhere, left = self._nowhere, _COMPARED * (len(text) + LONGEST)
         for word in _WORDS.finditer(text):
+            if word.end() - word.start() > LONGEST:
+                continue  # it is in no value that is known, and is too much to be kept
             if word[0] not in nowhere and (places := self._led(word[0])):
                 for (back, size), digests in places.items():
                     start = word.start() - back

@@ -145,6 +145,20 @@ def test_only_so_many_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         assert ahead.redactor(store).text("value1abc value3abc") == "‹hidden 1› ‹hidden 2›"
 
 
+def test_what_is_too_long_to_be_known_again_is_not_kept_in_memory() -> None:
+    with contextlib.closing(sqlite3.connect(":memory:")) as conn:
+        conn.execute("create table secrets (anchor, digest, back, size, why)")
+        conn.execute("create table secret_fields (name)")
+        conn.execute("create table meta (key, value)")
+        kept = scouting.Secrecy(conn)
+        for n in range(1, 9):
+            kept._learn(f"{n}" * (secrecy.LONGEST + n), "value of token")
+        assert kept._known == set() == set(kept._found)
+        known = secrecy.Known(conn)
+        assert list(known.find("w" * (secrecy.LONGEST + 1) + " short")) == []
+        assert known._nowhere == {"short"}
+
+
 def test_a_field_that_a_form_calls_secret_is_known_everywhere(tmp_path: Path) -> None:
     field = {"type": "object", "properties": {"nick": {"type": "string", "format": "password"}}}
     asks = {"jsonrpc": "2.0", "id": 1, "method": "elicitation/create",
