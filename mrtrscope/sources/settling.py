@@ -65,9 +65,11 @@ def _move(whole: Path) -> None:
     """Into the capture, the first part of a journal last."""
     journals = whole.parent / "journals"
     made = whole / "journals"
-    for path in sorted(
-        made.iterdir() if made.is_dir() else (), key=lambda path: len(path.name), reverse=True
-    ):
+    try:
+        left = list(made.iterdir())
+    except FileNotFoundError:
+        left = []  # somebody else moved all of it meanwhile
+    for path in sorted(left, key=lambda path: len(path.name), reverse=True):
         journals.mkdir(mode=0o700, exist_ok=True)
         with contextlib.suppress(FileNotFoundError):  # somebody else moved it meanwhile
             path.rename(journals / path.name)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from mrtrscope import analyse
-from mrtrscope.sources import SourceError, open_source
+from mrtrscope.sources import SourceError, open_source, settling
 from mrtrscope.sources.importing import import_source
 from tests.captures import recorded
 from tests.conftest import ROOT
@@ -80,6 +81,23 @@ def test_what_cannot_be_moved_is_told_and_moved_later(whole: Path, tmp_path: Pat
     with analyse.bring_up_to_date(into, say=said.append) as store:
         assert len(list(store.channels())) == 3
     assert one == 1 and said == []
+
+
+def test_two_may_move_the_same_at_a_time(
+    whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    into, looked = tmp_path / "into", Path.iterdir
+
+    def after_another(folder: Path) -> Iterator[Path]:
+        if folder.parent.name.startswith(settling.WHOLE):
+            monkeypatch.setattr(Path, "iterdir", looked)
+            settling.settle(into)
+        return looked(folder)
+
+    with open_source(whole) as source:
+        monkeypatch.setattr(Path, "iterdir", after_another)
+        import_source(source, into)
+    assert journals_in(into) == 3 and names_in(into) == []
 
 
 def test_an_import_that_goes_on_is_left_alone(whole: Path, tmp_path: Path) -> None:
