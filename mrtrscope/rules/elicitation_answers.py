@@ -69,7 +69,7 @@ def action_is_none(message: Message, ctx: Context) -> Iterator[Finding]:
                 message,
                 saw="absent" if absent else action,
                 expected=list(KNOWN),
-                also=[asked_in(ctx)],
+                also=[asked_in(ctx, answer)],
                 path=answer.path + "/action",
                 text="the answer has no action"
                 if absent
@@ -96,7 +96,7 @@ def content_does_not_fit_the_form(message: Message, ctx: Context) -> Iterator[Fi
                 message,
                 saw="absent" if fault.keyword == "required" else fault.saw,
                 expected=None if fault.keyword == "required" else {fault.keyword: fault.expected},
-                also=[asked_in(ctx)],
+                also=[asked_in(ctx, answer)],
                 path=answer.path + "/content" + path,
                 text=words,
                 because=_broken_form(answer, ctx),
@@ -105,7 +105,7 @@ def content_does_not_fit_the_form(message: Message, ctx: Context) -> Iterator[Fi
 
 def _broken_form(answer: Answer, ctx: Context) -> str:
     """The finding about a form whose root is no object: nothing that is entered can fit it."""
-    asked = asked_in(ctx)
+    asked = asked_in(ctx, answer)
     if answer.question.params["requestedSchema"].get("type") == "object" or asked is None:
         return ""
     return finding_id(ROOT, asked, answer.question.path + "/params/requestedSchema/type")
@@ -168,7 +168,7 @@ def accepted_without_content(message: Message, ctx: Context) -> Iterator[Finding
                 message,
                 saw=sorted(value),
                 expected="content",
-                also=[asked_in(ctx)],
+                also=[asked_in(ctx, answer)],
                 path=answer.path + "/content",
                 level=None if required(answer.question) else "info",
             )
@@ -190,7 +190,7 @@ def content_for_a_url(message: Message, ctx: Context) -> Iterator[Finding]:
         content = value.get("content")
         if content is not None and content != {} and content != []:
             saw = sorted(content) if type(content) is dict else "(not shown)"
-            yield ctx.finding(message, saw=saw, also=[asked_in(ctx)], path=answer.path + "/content")
+            yield ctx.finding(message, saw=saw, also=[asked_in(ctx, answer)], path=answer.path + "/content")
 
 
 @rule("elicitation/refusal-has-no-content", level=ADVISORY, fault=CLIENT, on=ANSWER, dirs=FROM_CLIENT, eras=BOTH,

@@ -94,7 +94,7 @@ def _answers(message: Message, ctx: Context) -> Iterator[Finding]:
             kind = secret_kind(entered)
             if kind:
                 yield ctx.finding(message, saw=f"{kind} (not shown)", path=answer.path + pointer("content", name),
-                                  also=[asked_in(ctx)],
+                                  also=[asked_in(ctx, answer)],
                                   text=f"probably a secret was asked for in a form: {name!r} was answered with "
                                   f"{kind}")  # fmt: skip
 

@@ -96,8 +96,11 @@ def either(message: Message, ctx: Context) -> Hashable | None:
         found, mark = question(message, ctx), b"?"
     else:
         due = ctx.ask is not None or (ctx.link is not None and ctx.link.common is not None)
-        if message.kind == "request" and not due and message.method != UPDATE:
-            return "answers nothing"
+        if message.kind == "request":
+            if message.method == UPDATE:
+                return None  # what a task asked is not in the facet
+            if not due:
+                return "answers nothing"
         found, mark = answer(message, ctx), b"!"
     return None if found is None else mark + found
 

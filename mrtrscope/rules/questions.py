@@ -131,14 +131,17 @@ def _asked_before(message: Message, exchange: Exchange) -> dict[str, Any] | None
     return None if found is None else dict(found["question"])
 
 
-def asked_in(ctx: Context) -> str | None:
-    """Key of the message that asked what is answered here: an `input_required` result, or the server's request."""
+def asked_in(ctx: Context, answer: Answer | None = None) -> str | None:
+    """Key of the message that asked what is answered here: an `input_required` result, or the server's request; of a
+    task, whose questions are shown in several, the one that showed that of this answer."""
+    exchange = ctx.exchange
+    due = (exchange.remarks or {}).get("due") if exchange is not None else None
+    if due and answer is not None and answer.question.key in due:
+        return str(due[answer.question.key][0])
     if ctx.ask is not None:
         return ctx.ask.key
-    exchange = ctx.exchange
     if exchange is None or exchange.dir != "s2c":
-        due = (exchange.remarks or {}).get("due") if exchange is not None else None
-        return next(iter(due.values()))[0] if due else None
+        return None
     found = _deferred(exchange)
     return exchange.key if found is None else str(found["key"])
 

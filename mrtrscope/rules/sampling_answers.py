@@ -50,7 +50,7 @@ def answer_lacks_a_member(message: Message, ctx: Context) -> Iterator[Finding]:
             found = value.get(name, ABSENT)
             if type(found) is not str or (role and found not in ("user", "assistant")):
                 yield ctx.finding(message, saw="absent" if found is ABSENT else found, path=f"{answer.path}/{name}",
-                                  also=[asked_in(ctx)], text=f"the answer to sampling has no {name}"
+                                  also=[asked_in(ctx, answer)], text=f"the answer to sampling has no {name}"
                                   if found is ABSENT else f"the {name} of a sampled answer is {found!r:.60}",
                                   )  # fmt: skip
             elif role and found == "user":
@@ -63,7 +63,8 @@ def answer_lacks_a_member(message: Message, ctx: Context) -> Iterator[Finding]:
         content = value.get("content", ABSENT)
         if type(content) not in (dict, list):
             yield ctx.finding(message, saw="absent" if content is ABSENT else content, path=answer.path + "/content",
-                              also=[asked_in(ctx)], text="the answer to sampling has no content block")  # fmt: skip
+                              also=[asked_in(ctx, answer)],
+                              text="the answer to sampling has no content block")  # fmt: skip
         for n, block in enumerate(blocks_of(content)):
             at = f"{answer.path}/content" + (f"/{n}" if type(content) is list else "")
             for below, saw, what, level in block_faults(block, SAMPLED):
@@ -88,11 +89,12 @@ def choice_was_not_honoured(message: Message, ctx: Context) -> Iterator[Finding]
             ctx.tested()
         if mode == "none" and uses:
             yield ctx.finding(message, saw=[u.get("name") for u in uses][:8], expected="no tool use", path=path,
-                              also=[asked_in(ctx)], text="tools are used, though toolChoice is none")  # fmt: skip
+                              also=[asked_in(ctx, answer)],
+                              text="tools are used, though toolChoice is none")  # fmt: skip
         elif mode == "required" and not uses:
             stop = value.get("stopReason")
             cut = stop in ("maxTokens", "refusal", "content_filter")
-            yield ctx.finding(message, saw=stop, expected="a tool use", path=path, also=[asked_in(ctx)],
+            yield ctx.finding(message, saw=stop, expected="a tool use", path=path, also=[asked_in(ctx, answer)],
                               text="no tool is used, though toolChoice is required",
                               level="info" if cut else None)  # fmt: skip
         offered = _offered(params)
@@ -132,7 +134,7 @@ def answer_is_too_long(message: Message, ctx: Context) -> Iterator[Finding]:
         size = sum(len(c.encode("utf-8", "replace")) for text in texts for c, _ in itertools.groupby(text))
         if size > room:
             yield ctx.finding(message, saw=f"{size} bytes of text", expected=f"maxTokens {limit}",
-                              also=[asked_in(ctx)], path=answer.path + "/content",
+                              also=[asked_in(ctx, answer)], path=answer.path + "/content",
                               level="info" if ctx.era == LEGACY else None)  # fmt: skip
 
 
