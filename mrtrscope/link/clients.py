@@ -14,9 +14,8 @@ from mrtrscope.link.memory import Memory, digest
 
 SPACE = "client"
 AT_HAND = 1024
-MANY_AT_HAND = (
-    16_384  # signed keys that stand beside others: they are read again with each one that joins them
-)
+# Signed keys that stand beside others: they are read again with each one that joins them.
+MANY_AT_HAND = 16_384
 _Parts = tuple[str, bytes, str, str, bytes]
 
 

@@ -67,9 +67,8 @@ class SqliteMemory:
         self._added: dict[str, dict[bytes, list[str]]] = {}
         self._set: dict[str, dict[bytes, str]] = {}
         self._read: dict[str, dict[bytes, tuple[int, str] | None]] = {}  # id and value; None: there is none
-        self._held: OrderedDict[tuple[str, bytes], _Values] = (
-            OrderedDict()
-        )  # keys that were looked for lately
+        # keys of many values that were looked for lately
+        self._held: OrderedDict[tuple[str, bytes], _Values] = OrderedDict()
         self._cached = 0
         self._next = 0
         self._old: list[tuple[int]] = []  # ids of values that others took the place of

@@ -125,10 +125,8 @@ class Masked:
         scout.fields = self.redact.fields
         for event in events.values():
             scout.event(event)
-            if hasattr(event, "body"):
-                self.redact.value(
-                    event.body
-                )  # what is too short to be looked for elsewhere has a stand-in, too
+            if hasattr(event, "body"):  # what is too short to be looked for elsewhere has a stand-in, too
+                self.redact.value(event.body)
 
     def _look_into(self, store: Store, rows: Iterable[model.Finding]) -> None:
         names: dict[str, None] = {}

@@ -310,9 +310,8 @@ class Message(Event):
         return f"Message({self.key} {self.dir} {self.kind} {self.method} id={self.id_text})"
 
 
-FRAMING = (
-    "framing"  # why something is no message: HTTP around it is damaged (`HttpExchange.facts["framing"]`)
-)
+# Why something is no message: HTTP around it is damaged (`HttpExchange.facts["framing"]`).
+FRAMING = "framing"
 
 
 class NonMessage(Event):
