@@ -98,6 +98,7 @@ def value(found: Any, path: str, redactor: Redactor) -> str:
     if found is ABSENT:
         return "nothing"
     name = path.rpartition("/")[2]
+    found = _state(found) if name == "requestState" else found
     shown = canonical(
         _short_states(redactor.named(name, found) if is_secret_name(name) else redactor.value(found))
     )

@@ -33,7 +33,14 @@ class Behind:
                 if str(key) in asked and asked[str(key)] == request:
                     continue
                 side, label, lines = questions.asked(str(key), request, self.redact, self.unfold)
-                yield self._row("ask", f"{round_.answer.m}.{slug(key)}", side, label, lines, round_.answer.m)
+                yield self._row(
+                    "ask",
+                    f"{round_.answer.m}.{slug(self.redact.text(str(key)))}",
+                    side,
+                    label,
+                    lines,
+                    round_.answer.m,
+                )
 
     def between(self, before: RoundDetail, retry: RoundDetail, again: bool) -> Iterator[Row]:
         """Waiting and answers between an answer that asks and a retry; `again`: not its first one."""
@@ -49,8 +56,8 @@ class Behind:
             )
             if key not in asked:
                 lines = [Line("hint", "nobody asked this"), *lines]
-            yield self._row("reply", f"{m}.{slug(key)}", side, label, lines, m)
-        missing = [questions.quoted(str(key)) for key in asked if key not in given]
+            yield self._row("reply", f"{m}.{slug(self.redact.text(str(key)))}", side, label, lines, m)
+        missing = [questions.quoted(self.redact.text(str(key))) for key in asked if key not in given]
         if missing and given:
             label = f"no answer to {', '.join(missing[:4])}"
             yield Row("end", f"{m}.missing", label, self.near, tone="cancel", m=m)

@@ -20,7 +20,7 @@ def request(round_: RoundDetail, redact: Redactor, unfold: bool) -> Words:
     said, params = round_.request, round_.request.member("params")
     target = params.get("name", params.get("uri"))
     named = f" {questions.short(redact.value(target), 120)}" if target is not None else ""
-    label = f"{visible(said.method) or said.kind}{named}  id {questions.short(said.id, 40)}"
+    label = f"{visible(said.method) or said.kind}{named}  id {questions.short(redact.value(said.id), 40)}"
     if spoken := parts.given(said):  # a retry's words stand above it, where they were said
         lines = (
             []
@@ -29,19 +29,19 @@ def request(round_: RoundDetail, redact: Redactor, unfold: bool) -> Words:
         )
         return label, lines, "request"
     if round_.link is not None or "requestState" in params or "inputResponses" in params:
-        return label, [_carried(params)], "request"
+        return label, [_carried(params, redact)], "request"
     if said.method == "initialize" and isinstance(offered := params.get("protocolVersion"), str):
         return label, [Line("hint", f"offers {questions.short(offered, 40)}")], "request"
     arguments = params.get("arguments")
     return label, questions.members(arguments, redact, unfold) if arguments else [], "request"
 
 
-def _carried(params: dict[str, Any]) -> Line:
+def _carried(params: dict[str, Any], redact: Redactor) -> Line:
     """What a retry brings: in a hint, as the answers stand above it in full."""
     brings = []
     answers = params.get("inputResponses")
     if isinstance(answers, dict) and answers:
-        brings.append(f"answers {listed(answers)}")
+        brings.append(f"answers {listed(answers, redact)}")
     if "requestState" in params:
         brings.append("the state")
     return Line("hint", f"with {' and '.join(brings)}" if brings else "without answers or state")
@@ -56,12 +56,12 @@ def answer(said: Said, redact: Redactor, unfold: bool = False, spoken: bool = Fa
     kind = result.get("resultType")
     if kind == "input_required":
         asks = result.get("inputRequests")
-        told = f"asks {listed(asks)}" if isinstance(asks, dict) and asks else "asks nothing"
+        told = f"asks {listed(asks, redact)}" if isinstance(asks, dict) and asks else "asks nothing"
         return "input_required", [Line("hint", told)], "asked"
     state = parts.state_of(said)
     if state:
         known = parts.asked(said)
-        hint = [Line("hint", f"asks {listed(known)}")] if known and "" not in known else []
+        hint = [Line("hint", f"asks {listed(known, redact)}")] if known and "" not in known else []
         return questions.short(state, 40), hint or _content(_final(result), redact), _TONES.get(state, "note")
     label = questions.short(kind, 40) if kind is not None else "result"
     if result.get("isError") is True:
@@ -136,14 +136,14 @@ def _listing(result: dict[str, Any], redact: Redactor) -> list[Line]:
 def note(said: Said, redact: Redactor) -> Words:
     """A notification, or another message on a stream."""
     if said.kind == "request":
-        return f"{visible(said.method)}  id {questions.short(said.id, 40)}", [], "request"
+        return f"{visible(said.method)}  id {questions.short(redact.value(said.id), 40)}", [], "request"
     if state := parts.state_of(said):
         return questions.short(state, 40), [], _TONES.get(state, "note")
     if parts.is_work(said):
         return "a piece of the work", [], "note"
     if said.kind != "notification":
         tone: Tone = "error" if said.kind == "error" else "note"
-        return f"{said.kind}  id {questions.short(said.id, 40)}", [], tone
+        return f"{said.kind}  id {questions.short(redact.value(said.id), 40)}", [], tone
     if said.method.endswith("/cancelled"):
         params = said.member("params")
         reason = params.get("reason")
@@ -156,8 +156,8 @@ def note(said: Said, redact: Redactor) -> Words:
     return label, lines, "note"
 
 
-def listed(keys: Any) -> str:
+def listed(keys: Any, redact: Redactor) -> str:
     """The first few names of a map, and how many more."""
-    names = [visible(str(key)) for key in list(keys)[:_KEYS]]
+    names = [visible(redact.text(str(key))) for key in list(keys)[:_KEYS]]
     more = len(keys) - len(names)
     return ", ".join(names) + (f" and {more} more" if more > 0 else "")

@@ -44,7 +44,7 @@ def asked(key: str, request: Any, redact: Redactor, unfold: bool) -> tuple[Side,
     method = request.get("method") if isinstance(request, dict) else None
     params = request.get("params") if isinstance(request, dict) else None
     params = params if isinstance(params, dict) else {}
-    name = f" {quoted(key)}" if key else ""
+    name = f" {quoted(redact.text(key))}" if key else ""
     if method == "elicitation/create":
         if params.get("mode") == "url" or "url" in params:
             return "user", f"open a page{name}", _page(params, redact)
@@ -69,7 +69,7 @@ def answered(
     """One member of `inputResponses`: who answered, what over the arrow, what on the card."""
     method = request.get("method") if isinstance(request, dict) else None
     side = side_of(method if isinstance(method, str) else "")
-    name = f" {quoted(key)}" if key else ""
+    name = f" {quoted(redact.text(key))}" if key else ""
     if isinstance(method, str) and method in AGENTS and isinstance(response, dict):
         return "user", "answers", _spoken_text(response.get("text"), redact)
     if not isinstance(response, dict):
@@ -146,7 +146,7 @@ def _form(params: dict[str, Any], redact: Redactor, unfold: bool) -> list[Line]:
         Line(
             "item",
             _field(redact.member(str(name), spec), redact),
-            visible(str(name)) + ("*" if name in needed else ""),
+            visible(redact.text(str(name))) + ("*" if name in needed else ""),
         )
         for name, spec in shown
     ]
@@ -237,7 +237,7 @@ def _members(content: Any, redact: Redactor, unfold: bool) -> list[Line]:
             if isinstance(value, str) and not is_secret_name(str(name))
             else value
         )
-        lines.append(Line("item", short(text), visible(str(name))))
+        lines.append(Line("item", short(text), visible(redact.text(str(name)))))
     return lines + _more(len(content) - len(shown), "value")
 
 

@@ -109,6 +109,34 @@ def test_every_command_hides_what_others_name(
         assert SECRET in capsys.readouterr().out
 
 
+def test_a_picture_hides_what_stands_as_a_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {"elicitation": {"form": {}}},
+    }
+    call = {"name": "open", "arguments": {SECRET: 1}, "_meta": meta}
+    schema = {"type": "object", "properties": {SECRET: {"type": "string"}}}
+    form = {"method": "elicitation/create", "params": {"message": "?", "requestedSchema": schema}}
+    asked = {"resultType": "input_required", "inputRequests": {SECRET: form, f"{SECRET}/b": form}}
+    answers = {SECRET: {"action": "accept", "content": {SECRET: "x"}}}
+    lines = [
+        (n * 1000, dir, json.dumps({"jsonrpc": "2.0", **body}).encode())
+        for n, (dir, body) in enumerate([
+            ("c2s", {"id": 1, "method": "tools/call", "params": {**call, "arguments": {"password": SECRET}}}),
+            ("s2c", {"id": 1, "result": {"resultType": "complete", "content": []}}),
+            ("c2s", {"id": SECRET, "method": "tools/call", "params": call}),
+            ("s2c", {"id": SECRET, "result": asked}),
+            ("c2s", {"id": 3, "method": "tools/call", "params": {**call, "inputResponses": answers}}),
+            ("s2c", {"id": 3, "result": {"resultType": "complete", "content": []}}),
+        ], 1)
+    ]  # fmt: skip
+    journal(tmp_path / "capture", lines).close()
+    for format in ("svg", "dot", "mermaid", "plantuml", "text"):
+        assert run(["diagram", str(tmp_path / "capture"), "op2", "--format", format]) == 0
+        out = capsys.readouterr().out
+        assert "hidden 1" in out and SECRET not in out
+
+
 def test_a_finding_that_repeats_what_another_message_names(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
