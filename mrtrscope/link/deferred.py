@@ -21,6 +21,7 @@ from mrtrscope.link.facts import CANCELLED, Exchange
 from mrtrscope.link.memory import Memory, digest
 from mrtrscope.link.nested import QUESTIONS
 from mrtrscope.link.remarks import remark
+from mrtrscope.link.runs import run_key
 from mrtrscope.link.session import scope_of
 from mrtrscope.link.statuses import created, named
 from mrtrscope.wire.events import Message
@@ -82,7 +83,7 @@ class Deferred:
 
 def _due(message: Message, task: str, key: str) -> bytes:
     """Tasks of a server are known to all its clients; on stdio it has one."""
-    return digest(message.channel, message.peer.id if message.http is None else "", task, key)
+    return digest(message.channel, run_key(message), task, key)
 
 
 def _places(request: Message) -> tuple[str, str]:

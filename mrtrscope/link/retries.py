@@ -191,7 +191,8 @@ class Retries:
         """A state that nobody issued: changed on the way, or invented. Arguments have to be equal."""
         if untyped.taken_up(self._memory, exchange) is not None:
             return None  # it came in a result that did not say what it is
-        asks, total, evidence = self._by_arguments(exchange, where, keys)
+        found, total = self._find(ARGS, where.key(ARGS), exchange.client)
+        asks, evidence = _with_keys(found, keys)
         came = exchange.request_state
         meeting = [ask for ask in asks if keys.keys() & ask.questions.keys()] if keys else asks
         asks = meeting or [ask for ask in asks if not keys or alike(ask.state, came)]
@@ -201,13 +202,6 @@ class Retries:
         if not asks:
             return None
         return self._choose(exchange, asks, _counted(asks, total), evidence, SUSPECT, 2, named=True)
-
-    def _by_arguments(
-        self, exchange: Exchange, where: _Where, keys: dict[str, Any]
-    ) -> tuple[list[Ask], int, tuple[str, ...]]:
-        asks, total = self._find(ARGS, where.key(ARGS), exchange.client)
-        best, evidence = _with_keys(asks, keys)
-        return best, total if best is asks else _counted(best, total), evidence
 
     def _find_equal(self, exchange: Exchange, where: _Where) -> tuple[list[Signed], int]:
         """As `_find`, for those that are equal in state, keys and arguments: who was asked is all that matters then."""

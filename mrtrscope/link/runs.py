@@ -47,13 +47,18 @@ class Placed(Protocol):
     peer: Peer
 
 
+def run_key(of: Placed) -> str:
+    """What tells the runs of a channel apart: the `Peer.id` of a process, "" over HTTP."""
+    return of.peer.id if of.http is None and of.peer.transport == "stdio" else ""
+
+
 def run_of(channel: Channel, of: Placed) -> Run:
     """The run of the server that an event or exchange belongs to."""
     runs = channel.facts.get("runs")
     if runs is None:
         runs = channel.facts["runs"] = {}
     # What happens to a connection has no HTTP exchange either, and is of no run of its own.
-    key = of.peer.id if of.http is None and of.peer.transport == "stdio" else ""
+    key = run_key(of)
     found: Run | None = runs.get(key)
     if found is None:
         found = runs[key] = Run()

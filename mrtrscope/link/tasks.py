@@ -16,7 +16,7 @@ from mrtrscope.link.facts import LEGACY, MODERN, Exchange
 from mrtrscope.link.marks import mark
 from mrtrscope.link.memory import Memory, digest
 from mrtrscope.link.remarks import remark
-from mrtrscope.link.runs import run_of
+from mrtrscope.link.runs import run_key, run_of
 from mrtrscope.link.session import Channel
 from mrtrscope.link.statuses import EXTENSION as EXTENSION  # known by this name here too
 from mrtrscope.link.statuses import extends
@@ -48,7 +48,7 @@ class Record:
     gets        how many times it was polled; `polled` when last; `hasty` how many times too early
     calm        something happened since that makes the next poll no matter of the interval
     keys        key of a question -> [digest, `OUT`, `ANSWERED` or `GONE`, key of the message, its method]
-    run         `Peer.id` of the process that created it, "" over HTTP
+    run         `runs.run_key` of the server that created it
     cancelled   tasks/cancel was sent           previous    id of the task that this server created before, "" for none
     """
 
@@ -205,7 +205,7 @@ class Tasks:
         if seen.record.created and _of_another_run(channel, exchange, seen.record):
             seen = Seen(id, answer.key, Record(), False)  # the server began anew, and so did its names
         record = seen.record
-        record.run = _run(exchange)
+        record.run = run_key(exchange)
         record.created, record.t, record.call = answer.key, answer.t, exchange.key
         record.legacy, record.method, record.target = exchange.era == LEGACY, exchange.method, exchange.target
         record.arguments = digest(canonical(exchange.arguments)).hex()
@@ -319,13 +319,9 @@ def task_created_by(memory: Memory, request: str) -> str:
     return memory.get("task-of", digest(request)) or ""
 
 
-def _run(exchange: Exchange) -> str:
-    return exchange.peer.id if exchange.http is None else ""
-
-
 def _of_another_run(channel: Channel, exchange: Exchange, record: Record) -> bool:
     """It was created by another process, or by the server that was here before."""
-    return record.run != _run(exchange) or record.t < run_of(channel, exchange).since
+    return record.run != run_key(exchange) or record.t < run_of(channel, exchange).since
 
 
 def task_of(result: dict[str, Any]) -> dict[str, Any]:
