@@ -33,8 +33,7 @@ def ok(driven: Iterable[Driven]) -> bool:
 def redactor_of(recording: Recording) -> Redactor:
     """One that hides what any message of the recording names as a secret."""
     redactor = Redactor()
-    scout = Scout(redactor.remember)
-    scout.fields = redactor.fields
+    scout = Scout(redactor.remember, redactor.fields)
     for step in recording.steps:
         for exchange in (step.exchange, *step.asked):
             for message in (exchange.request, exchange.answer):

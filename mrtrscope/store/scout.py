@@ -107,9 +107,9 @@ class Scout:
     fields   names of form fields of which a schema said that they are secret
     """
 
-    def __init__(self, learn: Callable[[str, str], None]) -> None:
+    def __init__(self, learn: Callable[[str, str], None], fields: set[str] | None = None) -> None:
         self._learn = learn
-        self.fields: set[str] = set()
+        self.fields = set() if fields is None else fields
         self._headers: set[tuple[str, str]] = set()
         self._names: set[str] = set()  # of members, known to be harmless
 

@@ -121,8 +121,7 @@ class Masked:
             return
         from mrtrscope.store.scout import Scout  # not needed by who only lists
 
-        scout = Scout(self.redact.remember)
-        scout.fields = self.redact.fields
+        scout = Scout(self.redact.remember, self.redact.fields)
         for event in events.values():
             scout.event(event)
             if hasattr(event, "body"):  # what is too short to be looked for elsewhere has a stand-in, too
